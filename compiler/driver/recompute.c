@@ -29,8 +29,10 @@ enum {
     WORTH_ROWS = 4,   /* chunks that a value must be to be taken apart without a budget */
     SAME_WORK = 1000, /* FLOPs in so many that do not count */
     BOTH = 6,         /* choices that are tried with steps that run again as well, */
-    LEVELS = 32,      /* parts of the usual arena for which what is needless is kept */
+    LEVELS = 32,      /* parts of the usual arena for which what is needless is kept, */
+    NEAR = 2,         /* and for so many of which below the limit steps run again as well */
     LEAST_PART = 8,   /* rows: products of few rows add up in another order */
+    BESIDE = 4,       /* parts of the usual arena by which they may miss a limit */
     LEAST_OF = 2,     /* and where none fits, until no fewer bytes are found */
     LEAST_ROWS = TUNED(128 << 10, 1024)
 };
@@ -53,6 +55,7 @@ typedef struct {
     int stage;
     int64_t beside, limit; /* what its arena comes on top of, and may take */
     GradPlan best;
+    int64_t aim; /* the limit for which it was planned */
     Cost cost, usual;
     bool fits;
     VEC(Tried) tried; /* loops alone: no step of the train's own list runs again */
@@ -149,6 +152,7 @@ static Cost take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) 
                                   : cost.arena < s->cost.arena;
     if (better) {
         s->best = *plan;
+        s->aim = limit;
         s->cost = cost;
         s->fits = fits;
     }
@@ -157,6 +161,20 @@ static Cost take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) 
 
 static Cost take(Search *s, const GradPlan *plan, int64_t limit) {
     return take_by(s, plan, limit, false);
+}
+
+/* The plan with steps that run again, for the limit and for some below it that are the same
+ * whatever the budget: the search for these steps draws by chance, and a smaller limit may give
+ * less work. */
+static void take_near(Search *s, const GradPlan *plan) {
+    const int64_t part = s->usual.arena / LEVELS + 1;
+    take(s, plan, s->limit);
+    for (int k = 0; k < NEAR; k++) {
+        const int64_t limit = (s->limit / part - k) * part;
+        if (limit > 0 && limit < s->limit) {
+            take(s, plan, limit);
+        }
+    }
 }
 
 /* What frees most for its work comes first. */
@@ -202,6 +220,26 @@ static void try_both(Search *s) {
     for (int k = 0; k < LEAST_OF && k < s->tried.count && !s->fits; k++) {
         Tried one = s->tried.at[k];
         take_by(s, &one.plan, s->limit, true);
+    }
+}
+
+/* Those that miss the limit by little and take the least work, with steps that run again. */
+static void try_beside(Search *s) {
+    const int64_t most = s->limit + s->usual.arena / BESIDE;
+    double work = 0;
+    for (int k = 0; k < BOTH; k++) {
+        int next = -1;
+        for (int i = 0; i < s->tried.count; i++) {
+            const Cost *one = &s->tried.at[i].cost;
+            bool beside = one->arena > s->limit && one->arena <= most && one->work > work;
+            next = beside && (next < 0 || one->work < s->tried.at[next].cost.work) ? i : next;
+        }
+        if (next < 0) {
+            return;
+        }
+        const GradPlan plan = s->tried.at[next].plan;
+        work = s->tried.at[next].cost.work;
+        take(s, &plan, s->limit);
     }
 }
 
@@ -330,6 +368,7 @@ static KeptList find_kept(Search *s, const GradPlan *usual, bool late) {
 static void finish(Search *s) {
     drop_by_levels(s);
     try_both(s);
+    try_beside(s);
     drop_needless(s);
 }
 
@@ -378,7 +417,7 @@ static bool choose(Search *s, bool rounding, const GradPlan *usual) {
     if (s->fits) {
         return false;
     }
-    take(s, usual, s->limit); /* steps of its own list run again */
+    take_near(s, usual); /* steps of its own list run again */
     const bool loops = longest(s->entry->region) > 1;
     if (!loops && chunk_largest(s->entry->region) < LEAST_ROWS &&
         !parts_applies(s->entry->region, s->entry->rows)) {
@@ -446,5 +485,6 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
             s->entry->parts = s->best.parts;
             s->entry->flops_more = s->cost.flops - s->usual.flops;
         }
+        s->entry->aim = s->fits && s->aim != ANY ? s->aim : 0;
     }
 }

@@ -220,7 +220,8 @@ void pass_plan(Program *p, bool staging, int64_t budget) {
     plan_regions(p, staging); /* all but the arenas is known before */
     for (int i = 0; i < p->entry.count; i++) {
         ProgramEntry *e = p->entry.at[i];
-        plan_entry(p, e, budget >= 0 ? budget - plan_phases_beside(p, e) : NO_LIMIT, true);
+        int64_t limit = budget >= 0 ? budget - plan_phases_beside(p, e) : NO_LIMIT;
+        plan_entry(p, e, e->entry->aim > 0 && e->entry->aim < limit ? e->entry->aim : limit, true);
     }
     plan_regions(p, staging);
 }

@@ -135,7 +135,7 @@ curve() { # FILE OPTION...
         budget=$((low + (total - low) * i / BUDGETS))
         found=$(planned "$@" --budget=$budget)
         [ -n "$found" ] && [ "${found% *}" -le $budget ] && pass || fail "$curve_name in $budget" "not met: $found"
-        awk -v a="$time" -v b="${found#* }" 'BEGIN { exit !(b >= 0.98 * a) }' && pass || fail "$curve_name in $budget" "${found#* } ns, $time with more bytes"
+        awk -v a="$time" -v b="${found#* }" 'BEGIN { exit !(b >= 0.99 * a) }' && pass || fail "$curve_name in $budget" "${found#* } ns, $time with more bytes"
         [ "${found#* }" -gt "$time" ] && time=${found#* }
         i=$((i - 1))
     done
