@@ -13,6 +13,8 @@
 #include "passes/fuse.h"
 #include "passes/view.h"
 
+#include <string.h>
+
 const int64_t again_least = TUNED(1 << 18, 64);
 const int again_part = TUNED(32, 2);
 
@@ -135,6 +137,7 @@ static void choose(Pass *p) {
         }
     }
     if (p->any && work * p->limits.part > region_work(region)) {
+        memset(p->replaced, 0, sizeof *p->replaced * (size_t)region->node.count);
         p->any = false;
     }
     for (int i = 0; p->any && i < region->node.count; i++) {
