@@ -387,35 +387,26 @@ static void close_entry(Text *out, const Emit *e, const ProgramEntry *entry) {
     text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
 }
 
-static bool is_known(const Words *known, const char *name) {
-    for (int i = 0; i < known->count; i++) {
-        if (strcmp(known->at[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Every kernel that the text launches, once. */
 static void print_load(Text *out, const Emit *e) {
     static const char launch[] = "MD_LAUNCH(";
     Arena scratch = {0};
-    Words known = {0};
+    NameList known = {0};
     for (const char *at = out->at; at != NULL && (at = strstr(at, launch)) != NULL;) {
         at += sizeof launch - 1;
         const char *name = str_printf(&scratch, "%.*s", (int)strcspn(at, ","), at);
-        if (!is_known(&known, name)) {
-            VEC_PUSH(&scratch, &known, name);
+        if (names_at(&known, name) < 0) {
+            names_push(&scratch, &known, name);
         }
     }
-    if (known.count > 0) {
+    if (known.name.count > 0) {
         text_add(out, "    static const void *const kernel[] = {\n");
-        for (int i = 0; i < known.count; i++) {
-            text_printf(out, "        (const void *)%s,\n", known.at[i]);
+        for (int i = 0; i < known.name.count; i++) {
+            text_printf(out, "        (const void *)%s,\n", known.name.at[i]);
         }
         text_printf(
             out, "    };\n    if (md_load(kernel, %d)) {\n        return %s_ERR_DEVICE;\n    }\n",
-            known.count, e->upper);
+            known.name.count, e->upper);
     }
     arena_free(&scratch);
 }

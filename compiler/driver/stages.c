@@ -168,7 +168,7 @@ static bool applies_final(const Region *region, const Entry *entry) {
     return final_applies(region, final_least);
 }
 
-static Region * final(Graph *g, const Region *region, const Entry *entry) {
+static Region *final(Graph *g, const Region *region, const Entry *entry) {
     (void)entry;
     return pass_final(g, region, final_least);
 }
@@ -237,7 +237,7 @@ static Elem multiplies_in(const Compile *c, const Entry *entry) {
 
 /* Which of its products do: an evaluation's as its train's, so that both see the same values. */
 static void settle_rounds(const Compile *c, Module *module) {
-    const Target *target = c->opt.target ? c->opt.target : &target_cpu;
+    const Target *target = target_asked(c->opt.target);
     MachineTimes machine = target_times(target);
     machine.pairs = !target->device && flags_pairs(c->opt.machine);
     for (int i = 0; i < module->entry.count; i++) {
@@ -252,10 +252,10 @@ static void settle_rounds(const Compile *c, Module *module) {
 
 /* How lowering will fuse. */
 static void settle_fusion(const Compile *c, Module *module) {
-    const Target *target = c->opt.target ? c->opt.target : &target_cpu;
+    const Target *target = target_asked(c->opt.target);
     for (int i = 0; i < module->entry.count; i++) {
         module->entry.at[i]->total_count = target->total_count;
-        module->entry.at[i]->copies = c->opt.nan ? -1 : target->copies ? c->opt.threads : 0;
+        module->entry.at[i]->copies = c->opt.nan ? -1 : target_copies(target, c->opt.threads);
     }
 }
 

@@ -393,7 +393,7 @@ static void lower_region(Frame *f, const GoalList *goals) {
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
                           f->l->c->opt.stored, f->l->target->total_count,
-                          f->l->target->copies ? f->l->c->opt.threads : 0);
+                          target_copies(f->l->target, f->l->c->opt.threads));
     name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     /* Regions without loops or concatenations need no tables of them. */
@@ -536,7 +536,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     VEC_PUSH(p->arena, &p->entry, e);
     Arena scratch = {0};
     Lower l = {.c = c, .p = p, .e = e, .arena = p->arena, .scratch = &scratch};
-    l.target = c->opt.target ? c->opt.target : &target_cpu;
+    l.target = target_asked(c->opt.target);
     for (int i = 0; i < entry->input.count; i++) {
         Slot *slot = entry->input.at[i];
         const char *name = slot->c_name ? slot->c_name : slot->name;
@@ -607,8 +607,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     for (int k = 0; k < entry->out.count; k++) {
         const EntryOut *out = &entry->out.at[k];
         const Node *node = entry->region->out.at[k];
-        bool read =
-            out->role == OUT_PUSH && pushes_carry(out, node) && type_count(*node->type) > 0;
+        bool read = out->role == OUT_PUSH && pushes_carry(out, node) && type_count(*node->type) > 0;
         Buf *from = read ? carried(&f, node) : rows[k];
         if (from) {
             VEC_PUSH(p->arena, &e->step, push_step(&l, out, from));
@@ -637,7 +636,7 @@ static void nodes_free(Entry *entry) {
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     Program *p = program_new(arena, module);
     p->device = c->opt.target && c->opt.target->device;
-    p->times = target_times(c->opt.target ? c->opt.target : &target_cpu);
+    p->times = target_times(target_asked(c->opt.target));
     for (int i = 0; i < module->slot.count; i++) {
         Slot *slot = module->slot.at[i];
         const char *dot = strchr(slot->name, '.');

@@ -95,6 +95,15 @@ struct Target {
 extern const Target target_cpu;  /* cpu.c */
 extern const Target target_cuda; /* cuda.c */
 
+/* The target that options ask for; NULL: the usual one. */
+static inline const Target *target_asked(const Target *asked) {
+    return asked ? asked : &target_cpu;
+}
+/* So many of its threads may each make a copy of the operand of a product, see pass_fuse. */
+static inline int target_copies(const Target *target, int threads) {
+    return target->copies ? threads : 0;
+}
+
 MachineTimes target_times(const Target *target);
 /* The time of it, at most what an int64_t holds. */
 int64_t cost_time(const Target *target, Cost cost);
