@@ -138,6 +138,7 @@ struct Tile {
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
     const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
+    Elem as[2];                          /* what A and B are multiplied as, however stored */
     int batch, row, column;              /* axes */
     int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
     int64_t flops;

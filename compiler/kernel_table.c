@@ -131,7 +131,8 @@ static void write_tile(Writer *w, const Tile *t) {
     write_index(w, t->at_a);
     write_index(w, t->at_b);
     write_index(w, t->at_c);
-    const int64_t rest[] = {t->count, t->batch, t->row, t->column, t->narrow, t->flops};
+    const int64_t rest[] = {t->count, t->as[0],  t->as[1],  t->batch,
+                            t->row,   t->column, t->narrow, t->flops};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         number(w, rest[i]);
     }

@@ -141,6 +141,14 @@ static void unbind_element(Style *s, const StmtList *list) {
     block_unbind(s, list);
 }
 
+/* What makes a number to multiply of an element of an operand. */
+static const char *reader(Style *s, const Arg *arg, Elem as) {
+    const char *half = style_half(arg->elem);
+    return half        ? str_printf(s->out->arena, "md_from_%s", half)
+           : as == arg->elem ? str_printf(s->out->arena, "md_as_is<%s>", elem_c_name(as))
+                       : str_printf(s->out->arena, "md_%sf", elem_name(as));
+}
+
 /* Inside the __global__ function. */
 static void print_product(Style *s, const Tile *tile) {
     const int64_t *plan = tile->plan;
@@ -165,8 +173,11 @@ static void print_product(Style *s, const Tile *tile) {
          " * MD_BLOCK + threadIdx.x %% (MD_BLOCK / MD_EACH) * MD_EACH;",
          block, across);
     line(s, "%s %s[MD_EACH][MD_EACH] = {};", type, sum);
-    line(s, "md_product_sums(%s, %s, %s, %s, m0, n0, %s);", shape,
-         operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b), batch, sum);
+    const char *first =
+        str_printf(s->out->arena, "md_product_sums<%s, %s, %s>(", type,
+                   reader(s, tile->a, tile->as[0]), reader(s, tile->b, tile->as[1]));
+    line(s, "%s%s, %s, %s, %s, m0, n0, %s);", first, shape, operand_text(s, tile->a, tile->at_a),
+         operand_text(s, tile->b, tile->at_b), batch, sum);
     line(s, "for (int64_t %s = m0; %s < m0 + MD_EACH && %s < %" PRId64 "; %s++) {", m, m, m,
          plan[M1] * plan[M2], m);
     line(s, "    %s *block = %s[%s - m0];", type, sum, m);

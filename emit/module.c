@@ -516,7 +516,11 @@ static void join_whole(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
 
 /* The runtime comes first here too: its kernels are templates, which are not declared before. */
 static void join_device(const Emit *e, Parts *parts, Text *out) {
-    Pieces *pieces = pieces_of_device(e->arena);
+    NameList features = {0};
+    if (features_has(e, "halves")) {
+        names_push(e->arena, &features, "halves");
+    }
+    Pieces *pieces = pieces_of_device(e->arena, &features);
     pieces_scan(pieces, parts->api.at, parts->api.len);
     pieces_scan(pieces, out->at, out->len);
     pieces_print(pieces, &parts->front);

@@ -317,9 +317,8 @@ Pieces *pieces_new(Arena *arena, const NameList *features) {
     return pieces_open(arena, features, false);
 }
 
-Pieces *pieces_of_device(Arena *arena) {
-    static const NameList none = {{0}, {0}};
-    return pieces_open(arena, &none, true);
+Pieces *pieces_of_device(Arena *arena, const NameList *features) {
+    return pieces_open(arena, features, true);
 }
 
 /* --- whole pieces ----------------------------------------------------------------------------- */

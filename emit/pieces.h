@@ -10,7 +10,7 @@ typedef struct Pieces Pieces;
  * products. NULL: pieces with their guards and all that they include, not what is used of them. */
 Pieces *pieces_new(Arena *arena, const NameList *features);
 /* Of a program for a graphics processor: runtime/cuda.h defines what it may in place of others. */
-Pieces *pieces_of_device(Arena *arena);
+Pieces *pieces_of_device(Arena *arena, const NameList *features);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

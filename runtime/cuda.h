@@ -165,10 +165,15 @@ template <typename T> MD_INLINE void md_product_add(T (*sum)[MD_EACH], T (*part)
     }
 }
 
+/* An element of an operand as it is multiplied, where it is stored so. */
+template <typename T> MD_INLINE T md_as_is(T x) {
+    return x;
+}
+
 /* The sums of this thread, from row m0 and column n0 on, all 0 before. All threads of the block
- * take part. */
-template <typename T>
-MD_INLINE void md_product_sums(md_product s, const T *a, const T *b, int64_t batch, int64_t m0,
+ * take part. `read_a` and `read_b` make numbers to multiply of elements of a and b. */
+template <typename T, auto read_a, auto read_b, typename A, typename B>
+MD_INLINE void md_product_sums(md_product s, const A *a, const B *b, int64_t batch, int64_t m0,
                                int64_t n0, T (*sum)[MD_EACH]) {
     __shared__ T left[MD_DEPTH][MD_BLOCK + 1];
     __shared__ T right[MD_DEPTH][MD_BLOCK + 1];
@@ -184,11 +189,12 @@ MD_INLINE void md_product_sums(md_product s, const T *a, const T *b, int64_t bat
             const int d = i % MD_DEPTH, place = i / MD_DEPTH;
             const int64_t k = from + d, m = m0 - row + place, n = n0 - column + place;
             const int64_t k0 = k / (s.k1 * s.k2), k1 = k / s.k2 % s.k1, k2 = k % s.k2;
-            left[d][place] = k < depth && m < rows ? a[m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2 +
-                                                       k0 * s.a_k0 + k1 * s.a_k1 + k2 * s.a_k2]
-                                                   : (T)0;
+            left[d][place] = k < depth && m < rows
+                                 ? read_a(a[m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2 + k0 * s.a_k0 +
+                                            k1 * s.a_k1 + k2 * s.a_k2])
+                                 : (T)0;
             right[d][place] = k < depth && n < s.n
-                                  ? b[n * s.b_n + k0 * s.b_k0 + k1 * s.b_k1 + k2 * s.b_k2]
+                                  ? read_b(b[n * s.b_n + k0 * s.b_k0 + k1 * s.b_k1 + k2 * s.b_k2])
                                   : (T)0;
         }
         __syncthreads();

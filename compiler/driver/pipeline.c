@@ -44,40 +44,10 @@ static const Node *find_while(const Region *region) {
     return found;
 }
 
-static bool rounds(const Node *node) {
-    return op_gives(node->op) != TY_ERROR ||
-           (node->op == OP_SLOT && elem_is_half(node->attr->slot->type.elem));
-}
-
-/* Where floats of 16 bits are stored or made; LOC_NONE: nowhere. */
-static Loc find_half(const Module *module) {
-    for (int i = 0; i < module->slot.count; i++) {
-        /* A train that keeps its parameters so says more: that is refused by itself. */
-        if (elem_is_half(module->slot.at[i]->type.elem) &&
-            module->slot.at[i]->kind != SLOT_PARAM) {
-            return module->slot.at[i]->loc;
-        }
-    }
-    for (int i = 0; i < module->entry.count; i++) {
-        const Entry *entry = module->entry.at[i];
-        bool own = entry->kind != ENTRY_TEST && entry->half == TY_ERROR;
-        if (own && region_any(entry->region, rounds)) {
-            return entry->loc;
-        }
-    }
-    return LOC_NONE;
-}
-
 /* What the target cannot print yet is refused. */
 static bool target_takes(Compile *c, const Module *module) {
     if (!c->opt.target || !c->opt.target->device) {
         return true;
-    }
-    Loc half = find_half(module);
-    if (half.source != LOC_NONE.source) {
-        diag_error(&c->diag, half, 616, "--target=cuda stores no floats of 16 bits yet");
-        diag_hint(&c->diag, "leave the element type out: [B, C] is f32");
-        return false;
     }
     for (int i = 0; i < module->entry.count; i++) {
         const Entry *entry = module->entry.at[i];
@@ -86,12 +56,6 @@ static bool target_takes(Compile *c, const Module *module) {
             diag_error(&c->diag, loop->loc, 613,
                        "--target=cuda has no loops that end by a condition yet");
             diag_hint(&c->diag, "'scan' runs a fixed number of iterations");
-            return false;
-        }
-        if (entry->half != TY_ERROR) {
-            diag_error(&c->diag, entry->loc, 614, "--target=cuda does not multiply in %s yet",
-                       elem_name(entry->half));
-            diag_hint(&c->diag, "--precision=f32 overrides what the source says");
             return false;
         }
     }

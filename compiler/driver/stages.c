@@ -245,7 +245,7 @@ static void settle_rounds(const Compile *c, Module *module) {
         const Entry *says = entry->train ? entry->train : entry;
         bool always = c->opt.half != TY_ERROR ? c->opt.always : says->always;
         entry->rounds = entry->half == TY_ERROR ? 0
-                        : always                ? ROUND_ALL
+                        : always || target->device ? ROUND_ALL
                                  : precision_pays(says->region, entry->half, &machine);
     }
 }

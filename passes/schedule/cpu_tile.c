@@ -682,6 +682,8 @@ Tile *product_emit(KernelBuild *b, Tiling *p) {
     const Expr *first = p->of->load[p->swapped], *second = p->of->load[!p->swapped];
     tile->a = first->arg;
     tile->b = second->arg;
+    tile->as[0] = multiplied_as(p->of, p->swapped);
+    tile->as[1] = multiplied_as(p->of, !p->swapped);
     tile->at_a = plan_offset(p, first->index);
     tile->at_b = plan_offset(p, second->index);
     tile->at_c = index_const(t, 0);
