@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { THREADS = 128, BLOCK = 32, BLOCK_THREADS = 64 }; /* the last two as in runtime/cuda.h */
+enum { THREADS = 128, SIDE = 8, BLOCK_THREADS = 64 }; /* the last two as in runtime/cuda.h */
 
 static int64_t blocks_of(int64_t threads) {
     return threads > THREADS ? (threads + THREADS - 1) / THREADS : 1;
@@ -114,11 +114,11 @@ static void print_loop(Style *s, const Stmt *st) {
 /* --- products ---------------------------------------------------------------------------------
  */
 
-/* In the order of md_product. */
-enum { B1, B2, M1, M2, N };
+/* Of Tile.plan: extents in the order of md_product, terms of a piece, what a thread makes. */
+enum { B1, B2, M1, M2, N, K0, K1, K2, SPAN = 26, ROWS, COLUMNS };
 
-static int64_t tiles_of(int64_t extent) {
-    return (extent + BLOCK - 1) / BLOCK;
+static int64_t pieces_over(int64_t extent, int64_t piece) {
+    return (extent + piece - 1) / piece;
 }
 
 /* What follows the product, for the element at hand: its loops are those of the thread. */
@@ -144,47 +144,45 @@ static void unbind_element(Style *s, const StmtList *list) {
 /* What makes a number to multiply of an element of an operand. */
 static const char *reader(Style *s, const Arg *arg, Elem as) {
     const char *half = style_half(arg->elem);
-    return half        ? str_printf(s->out->arena, "md_from_%s", half)
+    return half              ? str_printf(s->out->arena, "md_from_%s", half)
            : as == arg->elem ? str_printf(s->out->arena, "md_as_is<%s>", elem_c_name(as))
-                       : str_printf(s->out->arena, "md_%sf", elem_name(as));
+                             : str_printf(s->out->arena, "md_%sf", elem_name(as));
 }
 
-/* Inside the __global__ function. */
-static void print_product(Style *s, const Tile *tile) {
-    const int64_t *plan = tile->plan;
-    const char *shape = style_name(s, "shape"), *sum = style_name(s, "sum");
-    const char *batch = s->axis[tile->batch], *m = s->axis[tile->row], *n = s->axis[tile->column];
-    const char *type = elem_c_name(tile->strip->elem), *block = style_name(s, "tile");
-    int64_t down = tiles_of(plan[M1] * plan[M2]), across = tiles_of(plan[N]);
+/* The bits of one, where it is multiplied in 16. */
+static const char *bits_reader(Style *s, const Arg *arg, Elem as) {
+    return arg->elem == as ? "md_as_is<uint16_t>"
+                           : str_printf(s->out->arena, "md_to_%s", elem_name(as));
+}
+
+static const char *product_text(Style *s, const Tile *tile, const char *type) {
+    Arena *arena = s->out->arena;
+    const Elem a = tile->as[0], b = tile->as[1];
+    if (a == b && elem_is_half(a)) {
+        return str_printf(arena, "md_product_halves<%s, md_from_%s, %s, %s>",
+                          a == TY_F16 ? "true" : "false", elem_name(a), bits_reader(s, tile->a, a),
+                          bits_reader(s, tile->b, b));
+    }
+    return str_printf(arena, "md_product_sums<%s, %s, %s>", type, reader(s, tile->a, a),
+                      reader(s, tile->b, b));
+}
+
+static void print_shape(Style *s, const Tile *tile, const char *shape) {
     style_indent(s);
     text_printf(s->out, "const md_product %s = {", shape);
-    for (int i = 0; i < tile->nplan; i++) {
-        text_printf(s->out, "%s%" PRId64, i > 0 ? ", " : "", plan[i]);
+    for (int i = 0; i <= SPAN; i++) {
+        text_printf(s->out, "%s%" PRId64, i > 0 ? ", " : "", tile->plan[i]);
     }
     text_add(s->out, "};\n");
-    line(s, "const int64_t %s = blockIdx.x;", block);
-    line(s, "const int64_t %s = %s / %" PRId64 ";", batch, block, down * across);
-    line(s,
-         "const int64_t m0 = %s / %" PRId64 " %% %" PRId64
-         " * MD_BLOCK + threadIdx.x / (MD_BLOCK / MD_EACH) * MD_EACH;",
-         block, across, down);
-    line(s,
-         "const int64_t n0 = %s %% %" PRId64
-         " * MD_BLOCK + threadIdx.x %% (MD_BLOCK / MD_EACH) * MD_EACH;",
-         block, across);
-    line(s, "%s %s[MD_EACH][MD_EACH] = {};", type, sum);
-    const char *first =
-        str_printf(s->out->arena, "md_product_sums<%s, %s, %s>(", type,
-                   reader(s, tile->a, tile->as[0]), reader(s, tile->b, tile->as[1]));
-    line(s, "%s%s, %s, %s, %s, m0, n0, %s);", first, shape, operand_text(s, tile->a, tile->at_a),
-         operand_text(s, tile->b, tile->at_b), batch, sum);
-    line(s, "for (int64_t %s = m0; %s < m0 + MD_EACH && %s < %" PRId64 "; %s++) {", m, m, m,
-         plan[M1] * plan[M2], m);
-    line(s, "    %s *block = %s[%s - m0];", type, sum, m);
-    line(s, "    for (int64_t %s = n0; %s < n0 + MD_EACH && %s < %" PRId64 "; %s++) {", n, n, n,
-         plan[N], n);
-    s->depth += 2;
+}
+
+/* C begins as something else, what follows, and where the element goes. */
+static void print_end(Style *s, const Tile *tile, const char *shape) {
+    const char *batch = s->axis[tile->batch], *m = s->axis[tile->row], *n = s->axis[tile->column];
     s->arg[tile->strip->id] = "block";
+    if (tile->plan[B1] * tile->plan[B2] == 1) { /* perhaps nothing needs it */
+        line(s, "(void)%s;", batch);
+    }
     const char *place =
         str_printf(s->out->arena, "md_product_place(%s, %s, %s, %s)", shape, batch, m, n);
     if (tile->add) {
@@ -195,26 +193,102 @@ static void print_product(Style *s, const Tile *tile) {
     if (tile->c) {
         line(s, "(%s)[%s] = block[%s - n0];", operand_text(s, tile->c, tile->at_c), place, n);
     }
-    s->depth -= 2;
-    line(s, "    }");
+}
+
+/* Inside the __global__ function. */
+static void print_product(Style *s, const Tile *tile) {
+    const int64_t *plan = tile->plan;
+    Arena *arena = s->out->arena;
+    const char *shape = style_name(s, "shape"), *sum = style_name(s, "sum");
+    const char *at = style_name(s, "at");
+    const char *batch = s->axis[tile->batch], *m = s->axis[tile->row], *n = s->axis[tile->column];
+    const char *type = elem_c_name(tile->strip->elem);
+    print_shape(s, tile, shape);
+    line(s, "%s %s[%" PRId64 "][%" PRId64 "] = {};", type, sum, plan[ROWS], plan[COLUMNS]);
+    line(s, "const md_place %s = md_product_at(%s, blockIdx.x, %s);", at, shape, sum);
+    line(s, "const int64_t %s = %s.batch, m0 = %s.m0, n0 = %s.n0;", batch, at, at, at);
+    line(s, "%s(%s, %s, %s, %s, %s);", product_text(s, tile, type), shape,
+         operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b), at, sum);
+    line(s, "for (int64_t %s = m0; %s < m0 + %" PRId64 " && %s < %" PRId64 "; %s++) {", m, m,
+         plan[ROWS], m, plan[M1] * plan[M2], m);
+    s->depth++;
+    if (!tile->work) {
+        line(s, "%s *block = %s[%s - m0];", type, sum, m);
+    }
+    line(s, "for (int64_t %s = n0; %s < n0 + %" PRId64 " && %s < %" PRId64 "; %s++) {", n, n,
+         plan[COLUMNS], n, plan[N], n);
+    s->depth++;
+    if (tile->work) {
+        const char *flat = str_printf(arena, "md_product_flat(%s, %s, %s, %s)", shape, batch, m, n);
+        line(s, "%s[%s.piece * %" PRId64 " + %s] = %s[%s - m0][%s - n0];", s->arg[tile->work->id],
+             at, tile->count, flat, sum, m, n);
+    } else {
+        print_end(s, tile, shape);
+    }
+    s->depth--;
+    line(s, "}");
+    s->depth--;
+    line(s, "}");
+}
+
+/* A thread for each element adds up what the pieces have. */
+static void print_whole(Style *s, const Tile *tile) {
+    const int64_t columns = tile->plan[N], rows = tile->plan[M1] * tile->plan[M2];
+    const char *shape = style_name(s, "shape"), *at = style_name(s, "at");
+    print_shape(s, tile, shape);
+    line(s, "const int64_t %s = md_thread();", at);
+    line(s, "if (%s >= %" PRId64 ") {", at, tile->count);
+    line(s, "    return;");
+    line(s, "}");
+    line(s, "const int64_t %s = %s / %" PRId64 ";", s->axis[tile->batch], at, rows * columns);
+    line(s, "const int64_t %s = %s / %" PRId64 " %% %" PRId64 ";", s->axis[tile->row], at, columns,
+         rows);
+    line(s, "const int64_t %s = %s %% %" PRId64 ", n0 = %s;", s->axis[tile->column], at, columns,
+         s->axis[tile->column]);
+    if (rows == 1) {
+        line(s, "(void)%s;", s->axis[tile->row]);
+    }
+    line(s, "%s block[1] = {md_product_whole(%s, %s, %s, %" PRId64 ")};",
+         elem_c_name(tile->strip->elem), shape, s->arg[tile->work->id], at, tile->count);
+    print_end(s, tile, shape);
+}
+
+/* Opens the __global__ function of a launch, for a call that may go on. */
+static void tile_open(Style *s, const char *name, const Words *parameters) {
+    launch_open(s, name, parameters);
+    line(s, "if (*md_status != 0) {");
+    line(s, "    return;");
     line(s, "}");
 }
 
 static void print_tile(Style *s, const Stmt *st) {
+    Arena *arena = s->out->arena;
     const Tile *tile = kernel_tile(s->k);
     const Stmt *one[1] = {st};
+    Needs made = {0}, ends = {0};
+    if (tile->work) {
+        made = needs_of_pieces(arena, s->k, tile);
+        ends = needs_of_end(arena, s->k, tile);
+    }
     Words parameters = {0}, words = {0};
-    launch_words(s, NULL, &parameters, &words);
-    const char *name = str_printf(s->out->arena, "%s_tile", s->k->name);
+    launch_words(s, tile->work ? &made : NULL, &parameters, &words);
+    const char *name = str_printf(arena, "%s_tile", s->k->name);
     Text *host = s->out;
-    launch_open(s, name, &parameters);
-    line(s, "if (*md_status != 0) {");
-    line(s, "    return;");
-    line(s, "}");
+    tile_open(s, name, &parameters);
     list_print(s, &(StmtList){.at = (Stmt **)one, .count = 1});
     const int64_t *plan = tile->plan;
-    int64_t tiles = tiles_of(plan[M1] * plan[M2]) * tiles_of(plan[N]) * plan[B1] * plan[B2];
+    int64_t tiles = pieces_over(plan[M1] * plan[M2], SIDE * plan[ROWS]) *
+                    pieces_over(plan[N], SIDE * plan[COLUMNS]) * plan[B1] * plan[B2] *
+                    pieces_over(plan[K0] * plan[K1] * plan[K2], plan[SPAN]);
     launch_close(s, host, name, tiles, BLOCK_THREADS, &words);
+    if (tile->work) {
+        Words of_end = {0}, given = {0};
+        launch_words(s, &ends, &of_end, &given);
+        const char *whole = str_printf(arena, "%s_whole", s->k->name);
+        tile_open(s, whole, &of_end);
+        print_whole(s, tile);
+        launch_close(s, host, whole, blocks_of(tile->count), THREADS, &given);
+    }
 }
 
 /* --- kernels and calls ------------------------------------------------------------------------

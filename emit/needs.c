@@ -119,11 +119,40 @@ static void walk_list(Walk *w, const StmtList *list) {
     }
 }
 
-Needs needs_of(Arena *arena, const Kernel *k, const StmtList *list, const char *const *bound) {
+static Walk walk_open(Arena *arena, const Kernel *k, const char *const *bound) {
     Walk w = {.arena = arena, .k = k, .bound = bound};
     w.named = ARENA_ARRAY(arena, bool, k->expr.count + 1);
     w.needs.arg = ARENA_ARRAY(arena, bool, k->nargs + 1);
     w.needs.scalar = ARENA_ARRAY(arena, bool, scalar_count(k) + 1);
+    return w;
+}
+
+Needs needs_of(Arena *arena, const Kernel *k, const StmtList *list, const char *const *bound) {
+    Walk w = walk_open(arena, k, bound);
     walk_list(&w, list);
+    return w.needs;
+}
+
+static void walk_operand(Walk *w, const Arg *arg, const Index *at) {
+    if (arg != NULL) {
+        w->needs.arg[arg->id] = true;
+        walk_place(w, at);
+    }
+}
+
+Needs needs_of_pieces(Arena *arena, const Kernel *k, const Tile *tile) {
+    Walk w = walk_open(arena, k, NULL);
+    walk_operand(&w, tile->a, tile->at_a);
+    walk_operand(&w, tile->b, tile->at_b);
+    w.needs.arg[tile->work->id] = true;
+    return w.needs;
+}
+
+Needs needs_of_end(Arena *arena, const Kernel *k, const Tile *tile) {
+    Walk w = walk_open(arena, k, NULL);
+    walk_list(&w, &tile->body);
+    walk_operand(&w, tile->add, tile->at_c);
+    walk_operand(&w, tile->c, tile->at_c);
+    w.needs.arg[tile->work->id] = true;
     return w.needs;
 }

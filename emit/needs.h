@@ -20,5 +20,9 @@ typedef struct {
 
 /* `bound` by Expr.id: names of values outside of the block; NULL: it computes all of them. */
 Needs needs_of(Arena *arena, const Kernel *k, const StmtList *list, const char *const *bound);
+/* Of a product whose sums are made in pieces, in its workspace: what makes these, and what adds
+ * them up and follows. */
+Needs needs_of_pieces(Arena *arena, const Kernel *k, const Tile *tile);
+Needs needs_of_end(Arena *arena, const Kernel *k, const Tile *tile);
 
 #endif

@@ -17,6 +17,12 @@
 /* One launch: so many blocks of so many threads, behind what is in the stream already. */
 #ifndef MD_LAUNCH
 #include <cuda_runtime.h>
+/* if: halves */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <mma.h>
+#include <type_traits>
+/* end: halves */
 #define MD_LAUNCH(kernel, blocks, threads, stream, ...)                                            \
     kernel<<<(unsigned)(blocks), threads, 0, stream>>>(__VA_ARGS__)
 #endif
@@ -139,30 +145,57 @@ template <typename T> __global__ static void md_nonfinite(int32_t *status, const
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* C[b, m, n] = sum over k of A[b, m, k] B[b, k, n]: extents, then strides in elements; absent axes
- * have extent 1. Flat indices: b = i1 * b2 + i2, m and k alike. */
+ * have extent 1. Flat indices: b = i1 * b2 + i2, m and k alike. A block sums `span` of the terms,
+ * all of them or a piece. */
 typedef struct {
     int64_t b1, b2, m1, m2, n, k0, k1, k2;
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2;
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;
+    int64_t span;
 } md_product;
 
-/* A block of threads makes MD_BLOCK x MD_BLOCK elements, a thread MD_EACH x MD_EACH of them;
- * MD_DEPTH terms of each at a time lie in shared memory. No more than MD_GROUP sums of these are
+/* A block has MD_SIDE x MD_SIDE threads; each makes as many rows and columns as the array has that
+ * it is given for its sums. MD_DEPTH terms at a time lie in shared memory; sums of MD_CHAIN are
  * added one to another. */
-enum { MD_BLOCK = 32, MD_EACH = 4, MD_DEPTH = 16, MD_BLOCK_THREADS = 64, MD_GROUP = 1024 };
+enum { MD_SIDE = 8, MD_THREADS = 64, MD_DEPTH = 16, MD_CHAIN = 128 };
 
-/* Where the element of C lies. */
-MD_INLINE int64_t md_product_place(md_product s, int64_t b, int64_t m, int64_t n) {
+/* What a thread makes: which piece of the terms, of which batch, from which row and column on. */
+typedef struct {
+    int64_t piece, batch, m0, n0;
+} md_place;
+
+template <typename T, int R, int C>
+MD_INLINE md_place md_product_at(const md_product &s, int64_t block, const T (&sum)[R][C]) {
+    const int64_t down = (s.m1 * s.m2 + MD_SIDE * R - 1) / (MD_SIDE * R);
+    const int64_t across = (s.n + MD_SIDE * C - 1) / (MD_SIDE * C);
+    const int64_t row = block / across % down, batch = block / across / down;
+    (void)sum;
+    const md_place at = {batch / (s.b1 * s.b2), batch % (s.b1 * s.b2),
+                         (row * MD_SIDE + threadIdx.x / MD_SIDE) * R,
+                         (block % across * MD_SIDE + threadIdx.x % MD_SIDE) * C};
+    return at;
+}
+
+/* Where the element of C lies; the same in C laid out densely. */
+MD_INLINE int64_t md_product_place(const md_product &s, int64_t b, int64_t m, int64_t n) {
     return b / s.b2 * s.c_b1 + b % s.b2 * s.c_b2 + m / s.m2 * s.c_m1 + m % s.m2 * s.c_m2 +
            n * s.c_n;
 }
 
-template <typename T> MD_INLINE void md_product_add(T (*sum)[MD_EACH], T (*part)[MD_EACH]) {
-    for (int i = 0; i < MD_EACH * MD_EACH; i++) {
-        sum[i / MD_EACH][i % MD_EACH] += part[i / MD_EACH][i % MD_EACH];
-        part[i / MD_EACH][i % MD_EACH] = 0;
+MD_INLINE int64_t md_product_flat(const md_product &s, int64_t b, int64_t m, int64_t n) {
+    return (b * s.m1 * s.m2 + m) * s.n + n;
+}
+
+/* The sum of what all pieces have for element `at` of `count`, in their order. */
+template <typename T>
+MD_INLINE T md_product_whole(const md_product &s, const T *part, int64_t at, int64_t count) {
+    const int64_t depth = s.k0 * s.k1 * s.k2;
+    T sum = 0;
+    for (int64_t from = 0; from < depth; from += s.span, at += count) {
+        sum += part[at];
     }
+    return sum;
 }
 
 /* An element of an operand as it is multiplied, where it is stored so. */
@@ -170,48 +203,175 @@ template <typename T> MD_INLINE T md_as_is(T x) {
     return x;
 }
 
-/* The sums of this thread, from row m0 and column n0 on, all 0 before. All threads of the block
- * take part. `read_a` and `read_b` make numbers to multiply of elements of a and b. */
-template <typename T, auto read_a, auto read_b, typename A, typename B>
-MD_INLINE void md_product_sums(md_product s, const A *a, const B *b, int64_t batch, int64_t m0,
-                               int64_t n0, T (*sum)[MD_EACH]) {
-    __shared__ T left[MD_DEPTH][MD_BLOCK + 1];
-    __shared__ T right[MD_DEPTH][MD_BLOCK + 1];
-    const int thread = (int)threadIdx.x, side = MD_BLOCK / MD_EACH;
-    const int row = thread / side * MD_EACH, column = thread % side * MD_EACH;
-    const int64_t rows = s.m1 * s.m2, depth = s.k0 * s.k1 * s.k2;
-    a += batch / s.b2 * s.a_b1 + batch % s.b2 * s.a_b2;
-    b += batch / s.b2 * s.b_b1 + batch % s.b2 * s.b_b2;
-    T group[MD_EACH][MD_EACH] = {}, part[MD_EACH][MD_EACH] = {};
-    for (int64_t from = 0; from < depth; from += MD_DEPTH) {
+/* Of the terms by places that a block multiplies next, the elements that this thread brings: D
+ * terms of MD_SIDE * E places. Threads side by side are at terms side by side where `deep`, else at
+ * places side by side, as memory has them. */
+template <int E, int D> struct md_slab {
+    enum { COUNT = E * D / MD_SIDE };
+    bool deep;
+
+    __device__ int term(int i) const {
+        const int t = (int)threadIdx.x;
+        return deep ? t % D : t / (MD_SIDE * E) + MD_SIDE / E * i;
+    }
+    __device__ int place(int i) const {
+        const int t = (int)threadIdx.x;
+        return deep ? t / D + MD_THREADS / D * i : t % (MD_SIDE * E);
+    }
+};
+
+/* Rows m and terms k of A, from m0 and `from` on; what lies outside, terms from `to` on too, is 0.
+ */
+template <auto read, int E, int D, typename T, typename A>
+MD_INLINE void md_fetch_a(const md_product &s, const md_slab<E, D> &slab, const A *a, int64_t m0,
+                          int64_t from, int64_t to, T *next) {
+    for (int i = 0; i < slab.COUNT; i++) {
+        const int64_t m = m0 + slab.place(i), k = from + slab.term(i);
+        next[i] = k < to && m < s.m1 * s.m2
+                      ? read(a[m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2 + k / (s.k1 * s.k2) * s.a_k0 +
+                               k / s.k2 % s.k1 * s.a_k1 + k % s.k2 * s.a_k2])
+                      : T{};
+    }
+}
+
+/* Terms k and columns n of B. */
+template <auto read, int E, int D, typename T, typename B>
+MD_INLINE void md_fetch_b(const md_product &s, const md_slab<E, D> &slab, const B *b, int64_t n0,
+                          int64_t from, int64_t to, T *next) {
+    for (int i = 0; i < slab.COUNT; i++) {
+        const int64_t n = n0 + slab.place(i), k = from + slab.term(i);
+        next[i] = k < to && n < s.n ? read(b[n * s.b_n + k / (s.k1 * s.k2) * s.b_k0 +
+                                             k / s.k2 % s.k1 * s.b_k1 + k % s.k2 * s.b_k2])
+                                    : T{};
+    }
+}
+
+/* Does A, does B run along the terms of a product in memory? */
+MD_INLINE bool md_deep_a(const md_product &s) {
+    return s.k2 > 1 ? s.a_k2 == 1 : s.m2 == 1 || s.a_m2 != 1;
+}
+
+MD_INLINE bool md_deep_b(const md_product &s) {
+    return s.n == 1 || s.b_n != 1;
+}
+
+/* The sums of this thread, all 0 before. All threads of the block take part. `read_a` and `read_b`
+ * make numbers to multiply of elements of a and b. */
+template <typename T, auto read_a, auto read_b, int R, int C, typename A, typename B>
+MD_INLINE void md_product_sums(const md_product &s, const A *a, const B *b, const md_place &at,
+                               T (&sum)[R][C]) {
+    __shared__ T left[MD_DEPTH][MD_SIDE * R + 1];
+    __shared__ T right[MD_DEPTH][MD_SIDE * C + 1];
+    const int row = (int)threadIdx.x / MD_SIDE * R, column = (int)threadIdx.x % MD_SIDE * C;
+    const int64_t from = at.piece * s.span, depth = s.k0 * s.k1 * s.k2;
+    const int64_t to = from + s.span < depth ? from + s.span : depth;
+    const md_slab<R, MD_DEPTH> slab_a = {md_deep_a(s)};
+    const md_slab<C, MD_DEPTH> slab_b = {md_deep_b(s)};
+    a += at.batch / s.b2 * s.a_b1 + at.batch % s.b2 * s.a_b2;
+    b += at.batch / s.b2 * s.b_b1 + at.batch % s.b2 * s.b_b2;
+    T part[R][C] = {}, next_a[slab_a.COUNT], next_b[slab_b.COUNT];
+    md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, from, to, next_a);
+    md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, from, to, next_b);
+    for (int64_t k = from; k < to; k += MD_DEPTH) {
         __syncthreads();
-        for (int i = thread; i < MD_DEPTH * MD_BLOCK; i += MD_BLOCK_THREADS) {
-            const int d = i % MD_DEPTH, place = i / MD_DEPTH;
-            const int64_t k = from + d, m = m0 - row + place, n = n0 - column + place;
-            const int64_t k0 = k / (s.k1 * s.k2), k1 = k / s.k2 % s.k1, k2 = k % s.k2;
-            left[d][place] = k < depth && m < rows
-                                 ? read_a(a[m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2 + k0 * s.a_k0 +
-                                            k1 * s.a_k1 + k2 * s.a_k2])
-                                 : (T)0;
-            right[d][place] = k < depth && n < s.n
-                                  ? read_b(b[n * s.b_n + k0 * s.b_k0 + k1 * s.b_k1 + k2 * s.b_k2])
-                                  : (T)0;
+        for (int i = 0; i < slab_a.COUNT; i++) {
+            left[slab_a.term(i)][slab_a.place(i)] = next_a[i];
+        }
+        for (int i = 0; i < slab_b.COUNT; i++) {
+            right[slab_b.term(i)][slab_b.place(i)] = next_b[i];
         }
         __syncthreads();
+        md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k + MD_DEPTH, to, next_a);
+        md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k + MD_DEPTH, to, next_b);
         for (int d = 0; d < MD_DEPTH; d++) {
-            for (int i = 0; i < MD_EACH; i++) {
-                const T x = left[d][row + i];
-                for (int j = 0; j < MD_EACH; j++) {
-                    part[i][j] = fma(x, right[d][column + j], part[i][j]);
+            for (int i = 0; i < R; i++) {
+                for (int j = 0; j < C; j++) {
+                    part[i][j] = fma(left[d][row + i], right[d][column + j], part[i][j]);
                 }
             }
         }
-        md_product_add(group, part);
-        if ((from / MD_DEPTH + 1) % MD_GROUP == 0) {
-            md_product_add(sum, group);
+        if ((k - from) % MD_CHAIN == MD_CHAIN - MD_DEPTH || k + MD_DEPTH >= to) {
+            for (int i = 0; i < R * C; i++) {
+                sum[i / C][i % C] += part[i / C][i % C];
+                part[i / C][i % C] = 0;
+            }
         }
     }
-    md_product_add(sum, group);
 }
+
+/* if: halves */
+template <auto widen, auto read, typename X> MD_INLINE float md_widened(X x) {
+    return widen(read(x));
+}
+
+/* The same where both operands are multiplied as floats of 16 bits: `read_a` and `read_b` give
+ * their bits, `widen` makes floats of them. Tensor cores multiply where the device has some. */
+template <bool ieee, auto widen, auto read_a, auto read_b, int R, int C, typename A, typename B>
+MD_INLINE void md_product_halves(const md_product &s, const A *a, const B *b, const md_place &at,
+                                 float (&sum)[R][C]) {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+    using namespace nvcuda;
+    using half = std::conditional_t<ieee, __half, __nv_bfloat16>;
+    enum { DEPTH = 32, PITCH = DEPTH + 8, SIDE = 16, DOWN = MD_SIDE * R / 2 / SIDE };
+    enum { ACROSS = MD_SIDE * C / SIDE, WIDTH = MD_SIDE * C + 4 };
+    __shared__ __align__(32) uint16_t left[MD_SIDE * R][PITCH];
+    __shared__ __align__(32) uint16_t right[MD_SIDE * C][PITCH];
+    __shared__ __align__(32) float whole[MD_SIDE * R][WIDTH];
+    const int row = (int)threadIdx.x / MD_SIDE * R, column = (int)threadIdx.x % MD_SIDE * C;
+    const int warp = (int)threadIdx.x / 32 * DOWN * SIDE;
+    const int64_t from = at.piece * s.span, depth = s.k0 * s.k1 * s.k2;
+    const int64_t to = from + s.span < depth ? from + s.span : depth;
+    const md_slab<R, DEPTH> slab_a = {md_deep_a(s)};
+    const md_slab<C, DEPTH> slab_b = {md_deep_b(s)};
+    a += at.batch / s.b2 * s.a_b1 + at.batch % s.b2 * s.a_b2;
+    b += at.batch / s.b2 * s.b_b1 + at.batch % s.b2 * s.b_b2;
+    wmma::fragment<wmma::accumulator, SIDE, SIDE, SIDE, float> part[DOWN][ACROSS];
+    for (int i = 0; i < DOWN * ACROSS; i++) {
+        wmma::fill_fragment(part[i / ACROSS][i % ACROSS], 0.0f);
+    }
+    uint16_t next_a[slab_a.COUNT], next_b[slab_b.COUNT];
+    md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, from, to, next_a);
+    md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, from, to, next_b);
+    for (int64_t k = from; k < to; k += DEPTH) {
+        __syncthreads();
+        for (int i = 0; i < slab_a.COUNT; i++) {
+            left[slab_a.place(i)][slab_a.term(i)] = next_a[i];
+        }
+        for (int i = 0; i < slab_b.COUNT; i++) {
+            right[slab_b.place(i)][slab_b.term(i)] = next_b[i];
+        }
+        __syncthreads();
+        md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k + DEPTH, to, next_a);
+        md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k + DEPTH, to, next_b);
+        for (int d = 0; d < DEPTH; d += SIDE) {
+            wmma::fragment<wmma::matrix_a, SIDE, SIDE, SIDE, half, wmma::row_major> x[DOWN];
+            for (int i = 0; i < DOWN; i++) {
+                wmma::load_matrix_sync(x[i], (const half *)&left[warp + i * SIDE][d], PITCH);
+            }
+            for (int j = 0; j < ACROSS; j++) {
+                wmma::fragment<wmma::matrix_b, SIDE, SIDE, SIDE, half, wmma::col_major> y;
+                wmma::load_matrix_sync(y, (const half *)&right[j * SIDE][d], PITCH);
+                for (int i = 0; i < DOWN; i++) {
+                    wmma::mma_sync(part[i][j], x[i], y, part[i][j]);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < DOWN; i++) {
+        for (int j = 0; j < ACROSS; j++) {
+            wmma::store_matrix_sync(&whole[warp + i * SIDE][j * SIDE], part[i][j], WIDTH,
+                                    wmma::mem_row_major);
+        }
+    }
+    __syncthreads();
+    for (int i = 0; i < R * C; i++) {
+        sum[i / C][i % C] = whole[row + i / C][column + i % C];
+    }
+#else
+    md_product_sums<float, md_widened<widen, read_a, A>, md_widened<widen, read_b, B>>(s, a, b, at,
+                                                                                      sum);
+#endif
+}
+/* end: halves */
 
 #endif

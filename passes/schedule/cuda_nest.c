@@ -23,6 +23,7 @@ static void column_emit(KernelBuild *b, const Part *part, void *plan) {
     for (int i = 0; i < roots.count && space_axes(&part->terms) == 0; i++) {
         roots.at[i].value = part->roots.at[i].value; /* its only term */
     }
+    cuda_sums(b, part, &roots);
     launch_rows(b, space, 2, &roots);
 }
 

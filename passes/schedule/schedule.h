@@ -205,6 +205,10 @@ const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term, Root 
  * known and used have names. */
 StmtList *cuda_launch(KernelBuild *b, const Radix *const *space, int n);
 AxisSet cuda_scope(const Radix *const *space, int n); /* the axes that a thread knows */
+/* --- cuda_total.c --- */
+/* Sums of a COLUMN part that few threads would make: launches the folds of pieces of the terms, and
+ * makes the roots folds of these. */
+void cuda_sums(KernelBuild *b, const Part *part, RootList *roots);
 
 /* --- sum.c --- */
 /* What is combined over `f`, as a value: a fold over it. */

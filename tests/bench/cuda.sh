@@ -2,8 +2,8 @@
 # `make bench-cuda`: the time of a training step on a graphics processor beside PyTorch's, eager and
 # compiled, in f32, and the bytes of the device that are declared.
 #
-# Nets of `make bench` (NETS), built by nvcc for the device that is here; PyTorch is that of the virtual
-# environment MDLC_VENV, or of python3 where that has none. A call of ours copies its batch to the
+# Nets of `make bench` (NETS), built by nvcc for the device that is here, with PRECISION=bf16 or f16 in
+# 16 bits; PyTorch, which stays in f32, is that of the virtual environment MDLC_VENV, or of python3 where that has none. A call of ours copies its batch to the
 # device and its loss back; the peers' batches lie on the device.
 set -u
 . tests/lib.sh
@@ -17,7 +17,7 @@ torch=${MDLC_VENV:-$HOME/.cache/mdlc-bench}/bin/python
 row() {
     case " ${NETS:-digits mlp lenet lenet5 resnet mobile unet lstm gpt gpt2} " in *" $1 "*) ;; *) return ;; esac
     name=$1 upper=$(printf '%s' "$1" | tr '[:lower:]' '[:upper:]') steps=$3
-    "$MDLC" --no-main --target=cuda --prefix "$name" "$2" -o "$scratch/$name.cu" || exit 1
+    "$MDLC" --no-main --target=cuda "--precision=${PRECISION:-f32}" --prefix "$name" "$2" -o "$scratch/$name.cu" || exit 1
     "$nvcc" -std=c++17 -O3 -arch=native -fmad=false "-DPREFIX=$name" "-DUPPER=$upper" -DTRAIN=fit -DFIRST=x -DSECOND=y \
         "-DCOUNT_1=$4" "-DCOUNT_2=$5" "-DLIMIT=$6" "-DMODEL=\"$scratch/$name.cu\"" -x cu tests/cuda/driver.cc \
         -o "$scratch/$name" || exit 1
