@@ -518,6 +518,43 @@ static const Tile *list_tile(const StmtList *list) {
     return NULL;
 }
 
+static bool holds(const StmtList *list, StmtKind kind) {
+    bool found = false;
+    for (int i = 0; i < list->count; i++) {
+        found = found || list->at[i]->kind == kind;
+    }
+    return found;
+}
+
+bool stmt_is_shared(const Stmt *s) {
+    bool folds = holds(&s->body, STMT_FOLD), loops = holds(&s->body, STMT_FOR);
+    return s->kind == STMT_FOR ? folds || !loops : s->kind == STMT_FOLD && !folds && !loops;
+}
+
+/* Positions of extremes are searched for one by one; what is added in place has one owner. */
+static bool is_alone(const Stmt *s) {
+    bool search = s->kind == STMT_FOLD && s->fold.at[0]->nin == 2;
+    bool adds = s->kind == STMT_STORE && s->add != OP_CONST;
+    return search || adds || s->held || s->parallel > 0 || s->kind == STMT_TILE ||
+           s->kind == STMT_ORDER;
+}
+
+int64_t list_shared_extent(const Kernel *k, const StmtList *list) {
+    int64_t longest = 1;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        int64_t inner = list_shared_extent(k, &s->body);
+        if (is_alone(s) || inner == 0) {
+            return 0;
+        }
+        int axis = s->kind == STMT_FOLD ? s->axes.at[s->axes.count - 1] : s->axis;
+        bool shared = stmt_is_shared(s);
+        int64_t extent = shared ? k->axis[axis].extent : inner;
+        longest = extent > longest ? extent : longest;
+    }
+    return longest;
+}
+
 const Tile *kernel_tile(const Kernel *k) {
     return list_tile(&k->body);
 }

@@ -186,7 +186,8 @@ struct Stmt {
     uint32_t owner;     /* STORE: Loc.owner of what it makes */
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */
     VEC(int) axes;          /* FOLD: outermost first */
-    int lanes;              /* FOLD: 1: plain */
+    int lanes;              /* 1: plain; FOLD: so many sums; FOR in parallel: threads that share
+                               the loops in an iteration */
     bool parts;             /* FOLD: of what the FOLD in its body leaves, not of the terms */
     Tile *tile;             /* TILE */
     Ordering *order;        /* ORDER */
@@ -283,6 +284,11 @@ int64_t kernel_extent(const Kernel *k, const Call *call, int axis); /* as this c
 int kernel_parallel_loops(const Kernel *k);
 /* It has such a loop, or a product or an order for several threads. */
 bool kernel_has_team(const Kernel *k);
+/* Loops inside of an iteration that threads can share: a FOR whose iterations hold no further FOR
+ * or hold a FOLD, a FOLD whose iterations hold no loop. */
+bool stmt_is_shared(const Stmt *s);
+/* The extent of the longest of them; 0: something in the list must be done by one thread alone. */
+int64_t list_shared_extent(const Kernel *k, const StmtList *list);
 const Tile *kernel_tile(const Kernel *k);      /* a kernel has one at most; NULL: none */
 const Ordering *kernel_order(const Kernel *k); /* the same */
 

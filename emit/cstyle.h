@@ -54,6 +54,7 @@ struct Style {
     const Arg *lanes;         /* what a product makes for itself in lanes; NULL: no argument */
     const char *pace;         /* what it knows of its threads; NULL: it has no such loop */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
+    int block; /* threads that share the loops of what is printed; 0: each does all */
     Held held;
     Narrow narrow;
 };

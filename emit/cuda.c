@@ -86,7 +86,11 @@ static void print_loop(Style *s, const Stmt *st) {
         total *= s->k->axis[inner->axis].extent;
     }
     const char *at = st->parallel > 1 ? style_name(s, "at") : s->axis[st->axis];
-    if (total > 1) {
+    const bool shared = st->lanes > 1;
+    if (shared && total > 1) {
+        line(s, "const int64_t %s = blockIdx.x;", at);
+        line(s, "if (*md_status != 0) {");
+    } else if (total > 1) {
         line(s, "const int64_t %s = md_thread();", at);
         line(s, "if (%s >= %" PRId64 " || *md_status != 0) {", at, total);
     } else {
@@ -106,9 +110,12 @@ static void print_loop(Style *s, const Stmt *st) {
                  i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
         }
     }
+    s->block = shared ? st->lanes : 0;
     list_print(s, &inner->body);
+    s->block = 0;
     block_unbind(s, &inner->body);
-    launch_close(s, host, name, blocks_of(total), total > 1 ? THREADS : 1, &words);
+    launch_close(s, host, name, shared ? total : blocks_of(total),
+                 shared ? st->lanes : total > 1 ? THREADS : 1, &words);
 }
 
 /* --- products ---------------------------------------------------------------------------------

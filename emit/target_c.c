@@ -5,6 +5,7 @@
  * (storage that two arguments share must not be called restrict); gives readable C; decides
  * nothing. */
 #include "compiler/eval_rule.h"
+#include "emit/blocks.h"
 #include "emit/cstyle.h"
 #include "emit/draws.h"
 #include "emit/held.h"
@@ -347,10 +348,12 @@ static void print_for(Style *s, const Stmt *st) {
     if (st->unroll) {
         line(s, "MD_UNROLL(8)");
     }
-    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
+    block_meet(s);
+    const int shared = block_loop(s, st, name, first, end);
     print_ahead(s, &st->ahead);
     block_print(s, &st->body);
-    line(s, "}");
+    block_loop_end(s, shared);
+    block_meet(s);
     draws_close(s, &draws);
     if (st->held) {
         held_close(s, st);
@@ -464,12 +467,18 @@ static void print_plain_fold(Style *s, const Stmt *st) {
         place[k] = style_expr_name(s, e, style_fold_word(e->op));
         line(s, "%s %s = %s;", elem_c_name(e->elem), place[k], start_text(s, e->op, e->elem));
     }
+    for (int i = 0; i < st->body.count; i++) {
+        if (st->body.at[i]->kind == STMT_STORE) {
+            block_meet(s);
+        }
+    }
     fold_outer(s, st, &first, &end);
     const char *name = s->axis[st->axes.at[st->axes.count - 1]];
-    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
+    const int shared = block_loop(s, st, name, first, end);
     fold_body(s, st, place);
-    line(s, "}");
+    block_loop_end(s, shared);
     fold_close(s, st);
+    block_fold(s, st, place, shared);
     for (int k = 0; k < st->fold.count; k++) {
         s->bound[st->fold.at[k]->id] = place[k];
     }
@@ -563,6 +572,21 @@ static void print_fold(Style *s, const Stmt *st) {
     }
 }
 
+/* Of what a block has once, by its first thread. */
+static void print_one_store(Style *s, const Stmt *st) {
+    block_meet(s);
+    if (s->block > 0) {
+        line(s, "if (threadIdx.x == 0) {");
+        s->depth++;
+        print_store(s, st);
+        s->depth--;
+        line(s, "}");
+    } else {
+        print_store(s, st);
+    }
+    block_meet(s);
+}
+
 /* --- lists -------------------------------------------------------------------------------------
  */
 
@@ -576,7 +600,7 @@ void list_print(Style *s, const StmtList *list) {
                 let_print(s, st);
             }
             break;
-        case STMT_STORE: print_store(s, st); break;
+        case STMT_STORE: print_one_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
         case STMT_TILE: s->target->product(s, st->tile); break;
         case STMT_ORDER: s->target->order(s, st->order); break;

@@ -142,6 +142,25 @@ template <typename T> __global__ static void md_nonfinite(int32_t *status, const
     }
 }
 
+/* ---- what a block shares -------------------------------------------------------------------- */
+
+/* What N threads of the block have, combined by `both` in a fixed tree, for each of them. */
+template <int N, typename T, typename F> MD_INLINE T md_block_fold(T x, F both) {
+    __shared__ T all[N];
+    const int lane = (int)threadIdx.x;
+    all[lane] = x;
+    for (int half = N / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane < half) {
+            all[lane] = both(all[lane], all[lane + half]);
+        }
+    }
+    __syncthreads();
+    const T whole = all[0];
+    __syncthreads(); /* the next fold may have the same memory */
+    return whole;
+}
+
 /* ---- products ------------------------------------------------------------------------------- */
 
 /* C[b, m, n] = sum over k of A[b, m, k] B[b, k, n]: extents, then strides in elements; absent axes

@@ -1,5 +1,6 @@
-/* cuda_nest: a thread for each element, for each row with what is folded along it, or for each sum
- * over leading axes, so that threads side by side read terms side by side.
+/* cuda_nest: a thread for each element, a thread or a block for each row with what is folded along
+ * it, or a thread for each sum over leading axes, so that threads side by side read terms side by
+ * side.
  * Needs a MAP, ROWS or COLUMN part; gives its launch; changes no values beyond the order of sums,
  * which depends on the number of terms alone. */
 #include "passes/schedule/schedule.h"
@@ -10,10 +11,19 @@ static void launch_rows(KernelBuild *b, const Radix *const *space, int n, const 
     nest_rows(b, list, cuda_scope(space, n), roots);
 }
 
+/* What is done for a row is shared by a block where its loops are long enough for one. */
 static void nest_emit(KernelBuild *b, const Part *part, void *plan) {
+    enum { LEAST = TUNED(32, 4), LONG = 512, LONGEST = 4096 };
     (void)plan;
     const Radix *const space[] = {&part->rows};
+    int at = b->k->body.count;
     launch_rows(b, space, 1, &part->roots);
+    Stmt *rows = b->k->body.at[at], *inner = rows;
+    for (int i = 1; i < rows->parallel; i++) {
+        inner = inner->body.at[0];
+    }
+    int64_t extent = list_shared_extent(b->k, &inner->body);
+    rows->lanes = extent < LEAST ? 1 : extent < LONG ? 32 : extent < LONGEST ? 128 : 512;
 }
 
 static void column_emit(KernelBuild *b, const Part *part, void *plan) {
