@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { THREADS = 128, SIDE = 8, BLOCK_THREADS = 64 }; /* the last two as in runtime/cuda.h */
+enum { THREADS = 128, SIDE = 8, GROUP = 64 }; /* the last two as in runtime/cuda.h */
 
 static int64_t blocks_of(int64_t threads) {
     return threads > THREADS ? (threads + THREADS - 1) / THREADS : 1;
@@ -115,14 +115,18 @@ static void print_loop(Style *s, const Stmt *st) {
     s->block = 0;
     block_unbind(s, &inner->body);
     launch_close(s, host, name, shared ? total : blocks_of(total),
-                 shared ? st->lanes : total > 1 ? THREADS : 1, &words);
+                 shared      ? st->lanes
+                 : total > 1 ? THREADS
+                             : 1,
+                 &words);
 }
 
 /* --- products ---------------------------------------------------------------------------------
  */
 
-/* Of Tile.plan: extents in the order of md_product, terms of a piece, what a thread makes. */
-enum { B1, B2, M1, M2, N, K0, K1, K2, SPAN = 26, ROWS, COLUMNS };
+/* Of Tile.plan: extents in the order of md_product, terms of a piece, what a thread makes,
+ * and how many groups of threads a block has. */
+enum { B1, B2, M1, M2, N, K0, K1, K2, SPAN = 26, ROWS, COLUMNS, GROUPS };
 
 static int64_t pieces_over(int64_t extent, int64_t piece) {
     return (extent + piece - 1) / piece;
@@ -166,12 +170,12 @@ static const char *product_text(Style *s, const Tile *tile, const char *type) {
     Arena *arena = s->out->arena;
     const Elem a = tile->as[0], b = tile->as[1];
     if (a == b && elem_is_half(a)) {
-        return str_printf(arena, "md_product_halves<%s, md_from_%s, %s, %s>",
+        return str_printf(arena, "md_product_halves<%s, md_from_%s, %s, %s, %" PRId64 ">",
                           a == TY_F16 ? "true" : "false", elem_name(a), bits_reader(s, tile->a, a),
-                          bits_reader(s, tile->b, b));
+                          bits_reader(s, tile->b, b), tile->plan[GROUPS]);
     }
-    return str_printf(arena, "md_product_sums<%s, %s, %s>", type, reader(s, tile->a, a),
-                      reader(s, tile->b, b));
+    return str_printf(arena, "md_product_sums<%s, %s, %s, %" PRId64 ">", type,
+                      reader(s, tile->a, a), reader(s, tile->b, b), tile->plan[GROUPS]);
 }
 
 static void print_shape(Style *s, const Tile *tile, const char *shape) {
@@ -202,6 +206,20 @@ static void print_end(Style *s, const Tile *tile, const char *shape) {
     }
 }
 
+/* Opens the loop over so many rows or columns of the thread, of `extent` in all. */
+static void registers_open(Style *s, const char *name, const char *first, int64_t each,
+                           int64_t extent) {
+    line(s, "MD_REGISTERS");
+    line(s, "for (int64_t %s = %s; %s < %s + %" PRId64 "; %s++) {", name, first, name, first, each,
+         name);
+    s->depth++;
+    if (extent % (SIDE * each) != 0) {
+        line(s, "if (%s >= %" PRId64 ") {", name, extent);
+        line(s, "    continue;");
+        line(s, "}");
+    }
+}
+
 /* Inside the __global__ function. */
 static void print_product(Style *s, const Tile *tile) {
     const int64_t *plan = tile->plan;
@@ -214,17 +232,14 @@ static void print_product(Style *s, const Tile *tile) {
     line(s, "%s %s[%" PRId64 "][%" PRId64 "] = {};", type, sum, plan[ROWS], plan[COLUMNS]);
     line(s, "const md_place %s = md_product_at(%s, blockIdx.x, %s);", at, shape, sum);
     line(s, "const int64_t %s = %s.batch, m0 = %s.m0, n0 = %s.n0;", batch, at, at, at);
-    line(s, "%s(%s, %s, %s, %s, %s);", product_text(s, tile, type), shape,
+    line(s, "if (%s(%s, %s, %s, %s, %s)) {", product_text(s, tile, type), shape,
          operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b), at, sum);
-    line(s, "for (int64_t %s = m0; %s < m0 + %" PRId64 " && %s < %" PRId64 "; %s++) {", m, m,
-         plan[ROWS], m, plan[M1] * plan[M2], m);
     s->depth++;
+    registers_open(s, m, "m0", plan[ROWS], plan[M1] * plan[M2]);
     if (!tile->work) {
         line(s, "%s *block = %s[%s - m0];", type, sum, m);
     }
-    line(s, "for (int64_t %s = n0; %s < n0 + %" PRId64 " && %s < %" PRId64 "; %s++) {", n, n,
-         plan[COLUMNS], n, plan[N], n);
-    s->depth++;
+    registers_open(s, n, "n0", plan[COLUMNS], plan[N]);
     if (tile->work) {
         const char *flat = str_printf(arena, "md_product_flat(%s, %s, %s, %s)", shape, batch, m, n);
         line(s, "%s[%s.piece * %" PRId64 " + %s] = %s[%s - m0][%s - n0];", s->arg[tile->work->id],
@@ -232,10 +247,10 @@ static void print_product(Style *s, const Tile *tile) {
     } else {
         print_end(s, tile, shape);
     }
-    s->depth--;
-    line(s, "}");
-    s->depth--;
-    line(s, "}");
+    for (int i = 0; i < 3; i++) {
+        s->depth--;
+        line(s, "}");
+    }
 }
 
 /* A thread for each element adds up what the pieces have. */
@@ -287,7 +302,7 @@ static void print_tile(Style *s, const Stmt *st) {
     int64_t tiles = pieces_over(plan[M1] * plan[M2], SIDE * plan[ROWS]) *
                     pieces_over(plan[N], SIDE * plan[COLUMNS]) * plan[B1] * plan[B2] *
                     pieces_over(plan[K0] * plan[K1] * plan[K2], plan[SPAN]);
-    launch_close(s, host, name, tiles, BLOCK_THREADS, &words);
+    launch_close(s, host, name, tiles, (int)plan[GROUPS] * GROUP, &words);
     if (tile->work) {
         Words of_end = {0}, given = {0};
         launch_words(s, &ends, &of_end, &given);

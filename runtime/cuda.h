@@ -40,6 +40,13 @@
 #define MD_UNROLL(n)
 #define MD_IN_ORDER ((void)0)
 
+/* In front of a loop over what a thread has in registers. */
+#ifdef __CUDACC__
+#define MD_REGISTERS _Pragma("unroll")
+#else
+#define MD_REGISTERS
+#endif
+
 /* The memory of one instance: regions of the device, and of the host a mirror of what results take.
  * The caller owns all of it; calls are made in the stream and wait for its end. */
 typedef struct md_device_memory {
@@ -174,10 +181,15 @@ typedef struct {
     int64_t span;
 } md_product;
 
-/* A block has MD_SIDE x MD_SIDE threads; each makes as many rows and columns as the array has that
- * it is given for its sums. MD_DEPTH terms at a time lie in shared memory; sums of MD_CHAIN are
- * added one to another. */
+/* A block has groups of MD_SIDE x MD_SIDE threads; each thread makes as many rows and columns as
+ * the array has that it is given for its sums, the groups have a part of the terms each. MD_DEPTH
+ * terms at a time lie in shared memory; sums of MD_CHAIN are added one to another. */
 enum { MD_SIDE = 8, MD_THREADS = 64, MD_DEPTH = 16, MD_CHAIN = 128 };
+
+/* This thread in its group. */
+MD_INLINE int md_member(void) {
+    return (int)threadIdx.x % MD_THREADS;
+}
 
 /* What a thread makes: which piece of the terms, of which batch, from which row and column on. */
 typedef struct {
@@ -191,8 +203,8 @@ MD_INLINE md_place md_product_at(const md_product &s, int64_t block, const T (&s
     const int64_t row = block / across % down, batch = block / across / down;
     (void)sum;
     const md_place at = {batch / (s.b1 * s.b2), batch % (s.b1 * s.b2),
-                         (row * MD_SIDE + threadIdx.x / MD_SIDE) * R,
-                         (block % across * MD_SIDE + threadIdx.x % MD_SIDE) * C};
+                         (row * MD_SIDE + md_member() / MD_SIDE) * R,
+                         (block % across * MD_SIDE + md_member() % MD_SIDE) * C};
     return at;
 }
 
@@ -230,11 +242,11 @@ template <int E, int D> struct md_slab {
     bool deep;
 
     __device__ int term(int i) const {
-        const int t = (int)threadIdx.x;
+        const int t = md_member();
         return deep ? t % D : t / (MD_SIDE * E) + MD_SIDE / E * i;
     }
     __device__ int place(int i) const {
-        const int t = (int)threadIdx.x;
+        const int t = md_member();
         return deep ? t / D + MD_THREADS / D * i : t % (MD_SIDE * E);
     }
 };
@@ -274,48 +286,84 @@ MD_INLINE bool md_deep_b(const md_product &s) {
     return s.n == 1 || s.b_n != 1;
 }
 
-/* The sums of this thread, all 0 before. All threads of the block take part. `read_a` and `read_b`
- * make numbers to multiply of elements of a and b. */
-template <typename T, auto read_a, auto read_b, int R, int C, typename A, typename B>
-MD_INLINE void md_product_sums(const md_product &s, const A *a, const B *b, const md_place &at,
+/* The terms that group `group` of G has: as many steps of `depth` for each. */
+typedef struct {
+    int64_t from, to, steps;
+} md_terms;
+
+template <int G> MD_INLINE md_terms md_terms_of(const md_product &s, int64_t piece, int depth) {
+    const int64_t all = s.k0 * s.k1 * s.k2, first = piece * s.span;
+    const int64_t end = first + s.span < all ? first + s.span : all;
+    const int64_t steps = (end - first + G * depth - 1) / (G * depth);
+    const int64_t from = first + (int)threadIdx.x / MD_THREADS * steps * depth;
+    const md_terms terms = {from, from + steps * depth < end ? from + steps * depth : end, steps};
+    return terms;
+}
+
+/* The sums of all groups, in their order, for the first of them. */
+template <int G, typename T, int R, int C> MD_INLINE bool md_groups_sum(T (&sum)[R][C]) {
+    __shared__ T rest[G > 1 ? G - 1 : 1][R * C][MD_THREADS];
+    const int group = (int)threadIdx.x / MD_THREADS, t = md_member();
+    for (int i = 0; i < R * C && group > 0; i++) {
+        rest[group - 1][i][t] = sum[i / C][i % C];
+    }
+    if (G > 1) {
+        __syncthreads();
+    }
+    for (int g = 1; g < G && group == 0; g++) {
+        for (int i = 0; i < R * C; i++) {
+            sum[i / C][i % C] += rest[g - 1][i][t];
+        }
+    }
+    return group == 0;
+}
+
+/* The sums of this thread, all 0 before; false: they are parts that others have. All threads of the
+ * block take part. `read_a` and `read_b` make numbers to multiply of elements of a and b. */
+template <typename T, auto read_a, auto read_b, int G, int R, int C, typename A, typename B>
+MD_INLINE bool md_product_sums(const md_product &s, const A *a, const B *b, const md_place &at,
                                T (&sum)[R][C]) {
-    __shared__ T left[MD_DEPTH][MD_SIDE * R + 1];
-    __shared__ T right[MD_DEPTH][MD_SIDE * C + 1];
-    const int row = (int)threadIdx.x / MD_SIDE * R, column = (int)threadIdx.x % MD_SIDE * C;
-    const int64_t from = at.piece * s.span, depth = s.k0 * s.k1 * s.k2;
-    const int64_t to = from + s.span < depth ? from + s.span : depth;
+    __shared__ T left[G][MD_DEPTH][MD_SIDE * R + 1];
+    __shared__ T right[G][MD_DEPTH][MD_SIDE * C + 1];
+    const int group = (int)threadIdx.x / MD_THREADS;
+    const int row = md_member() / MD_SIDE * R, column = md_member() % MD_SIDE * C;
+    const md_terms terms = md_terms_of<G>(s, at.piece, MD_DEPTH);
     const md_slab<R, MD_DEPTH> slab_a = {md_deep_a(s)};
     const md_slab<C, MD_DEPTH> slab_b = {md_deep_b(s)};
     a += at.batch / s.b2 * s.a_b1 + at.batch % s.b2 * s.a_b2;
     b += at.batch / s.b2 * s.b_b1 + at.batch % s.b2 * s.b_b2;
     T part[R][C] = {}, next_a[slab_a.COUNT], next_b[slab_b.COUNT];
-    md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, from, to, next_a);
-    md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, from, to, next_b);
-    for (int64_t k = from; k < to; k += MD_DEPTH) {
+    int64_t k = terms.from;
+    md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k, terms.to, next_a);
+    md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k, terms.to, next_b);
+    for (int64_t step = 1; step <= terms.steps; step++) {
+        k += MD_DEPTH;
         __syncthreads();
         for (int i = 0; i < slab_a.COUNT; i++) {
-            left[slab_a.term(i)][slab_a.place(i)] = next_a[i];
+            left[group][slab_a.term(i)][slab_a.place(i)] = next_a[i];
         }
         for (int i = 0; i < slab_b.COUNT; i++) {
-            right[slab_b.term(i)][slab_b.place(i)] = next_b[i];
+            right[group][slab_b.term(i)][slab_b.place(i)] = next_b[i];
         }
         __syncthreads();
-        md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k + MD_DEPTH, to, next_a);
-        md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k + MD_DEPTH, to, next_b);
+        md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k, terms.to, next_a);
+        md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k, terms.to, next_b);
         for (int d = 0; d < MD_DEPTH; d++) {
             for (int i = 0; i < R; i++) {
                 for (int j = 0; j < C; j++) {
-                    part[i][j] = fma(left[d][row + i], right[d][column + j], part[i][j]);
+                    const T x = left[group][d][row + i], y = right[group][d][column + j];
+                    part[i][j] = fma(x, y, part[i][j]);
                 }
             }
         }
-        if ((k - from) % MD_CHAIN == MD_CHAIN - MD_DEPTH || k + MD_DEPTH >= to) {
+        if (step * MD_DEPTH % MD_CHAIN == 0 || step == terms.steps) {
             for (int i = 0; i < R * C; i++) {
                 sum[i / C][i % C] += part[i / C][i % C];
                 part[i / C][i % C] = 0;
             }
         }
     }
+    return md_groups_sum<G>(sum);
 }
 
 /* if: halves */
@@ -325,21 +373,22 @@ template <auto widen, auto read, typename X> MD_INLINE float md_widened(X x) {
 
 /* The same where both operands are multiplied as floats of 16 bits: `read_a` and `read_b` give
  * their bits, `widen` makes floats of them. Tensor cores multiply where the device has some. */
-template <bool ieee, auto widen, auto read_a, auto read_b, int R, int C, typename A, typename B>
-MD_INLINE void md_product_halves(const md_product &s, const A *a, const B *b, const md_place &at,
+template <bool ieee, auto widen, auto read_a, auto read_b, int G, int R, int C, typename A,
+          typename B>
+MD_INLINE bool md_product_halves(const md_product &s, const A *a, const B *b, const md_place &at,
                                  float (&sum)[R][C]) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
     using namespace nvcuda;
     using half = std::conditional_t<ieee, __half, __nv_bfloat16>;
     enum { DEPTH = 32, PITCH = DEPTH + 8, SIDE = 16, DOWN = MD_SIDE * R / 2 / SIDE };
     enum { ACROSS = MD_SIDE * C / SIDE, WIDTH = MD_SIDE * C + 4 };
-    __shared__ __align__(32) uint16_t left[MD_SIDE * R][PITCH];
-    __shared__ __align__(32) uint16_t right[MD_SIDE * C][PITCH];
-    __shared__ __align__(32) float whole[MD_SIDE * R][WIDTH];
-    const int row = (int)threadIdx.x / MD_SIDE * R, column = (int)threadIdx.x % MD_SIDE * C;
-    const int warp = (int)threadIdx.x / 32 * DOWN * SIDE;
-    const int64_t from = at.piece * s.span, depth = s.k0 * s.k1 * s.k2;
-    const int64_t to = from + s.span < depth ? from + s.span : depth;
+    __shared__ __align__(32) uint16_t left[G][MD_SIDE * R][PITCH];
+    __shared__ __align__(32) uint16_t right[G][MD_SIDE * C][PITCH];
+    __shared__ __align__(32) float whole[G][MD_SIDE * R][WIDTH];
+    const int group = (int)threadIdx.x / MD_THREADS;
+    const int row = md_member() / MD_SIDE * R, column = md_member() % MD_SIDE * C;
+    const int warp = md_member() / 32 * DOWN * SIDE;
+    const md_terms terms = md_terms_of<G>(s, at.piece, DEPTH);
     const md_slab<R, DEPTH> slab_a = {md_deep_a(s)};
     const md_slab<C, DEPTH> slab_b = {md_deep_b(s)};
     a += at.batch / s.b2 * s.a_b1 + at.batch % s.b2 * s.a_b2;
@@ -349,27 +398,31 @@ MD_INLINE void md_product_halves(const md_product &s, const A *a, const B *b, co
         wmma::fill_fragment(part[i / ACROSS][i % ACROSS], 0.0f);
     }
     uint16_t next_a[slab_a.COUNT], next_b[slab_b.COUNT];
-    md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, from, to, next_a);
-    md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, from, to, next_b);
-    for (int64_t k = from; k < to; k += DEPTH) {
+    int64_t k = terms.from;
+    md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k, terms.to, next_a);
+    md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k, terms.to, next_b);
+    for (int64_t step = 0; step < terms.steps; step++) {
+        k += DEPTH;
         __syncthreads();
         for (int i = 0; i < slab_a.COUNT; i++) {
-            left[slab_a.place(i)][slab_a.term(i)] = next_a[i];
+            left[group][slab_a.place(i)][slab_a.term(i)] = next_a[i];
         }
         for (int i = 0; i < slab_b.COUNT; i++) {
-            right[slab_b.place(i)][slab_b.term(i)] = next_b[i];
+            right[group][slab_b.place(i)][slab_b.term(i)] = next_b[i];
         }
         __syncthreads();
-        md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k + DEPTH, to, next_a);
-        md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k + DEPTH, to, next_b);
+        md_fetch_a<read_a>(s, slab_a, a, at.m0 - row, k, terms.to, next_a);
+        md_fetch_b<read_b>(s, slab_b, b, at.n0 - column, k, terms.to, next_b);
         for (int d = 0; d < DEPTH; d += SIDE) {
             wmma::fragment<wmma::matrix_a, SIDE, SIDE, SIDE, half, wmma::row_major> x[DOWN];
             for (int i = 0; i < DOWN; i++) {
-                wmma::load_matrix_sync(x[i], (const half *)&left[warp + i * SIDE][d], PITCH);
+                const uint16_t *from = &left[group][warp + i * SIDE][d];
+                wmma::load_matrix_sync(x[i], (const half *)from, PITCH);
             }
             for (int j = 0; j < ACROSS; j++) {
                 wmma::fragment<wmma::matrix_b, SIDE, SIDE, SIDE, half, wmma::col_major> y;
-                wmma::load_matrix_sync(y, (const half *)&right[j * SIDE][d], PITCH);
+                const uint16_t *from = &right[group][j * SIDE][d];
+                wmma::load_matrix_sync(y, (const half *)from, PITCH);
                 for (int i = 0; i < DOWN; i++) {
                     wmma::mma_sync(part[i][j], x[i], y, part[i][j]);
                 }
@@ -378,17 +431,20 @@ MD_INLINE void md_product_halves(const md_product &s, const A *a, const B *b, co
     }
     for (int i = 0; i < DOWN; i++) {
         for (int j = 0; j < ACROSS; j++) {
-            wmma::store_matrix_sync(&whole[warp + i * SIDE][j * SIDE], part[i][j], WIDTH,
+            wmma::store_matrix_sync(&whole[group][warp + i * SIDE][j * SIDE], part[i][j], WIDTH,
                                     wmma::mem_row_major);
         }
     }
     __syncthreads();
-    for (int i = 0; i < R * C; i++) {
-        sum[i / C][i % C] = whole[row + i / C][column + i % C];
+    for (int g = 0; g < G && group == 0; g++) {
+        for (int i = 0; i < R * C; i++) {
+            sum[i / C][i % C] += whole[g][row + i / C][column + i % C];
+        }
     }
+    return group == 0;
 #else
-    md_product_sums<float, md_widened<widen, read_a, A>, md_widened<widen, read_b, B>>(s, a, b, at,
-                                                                                      sum);
+    return md_product_sums<float, md_widened<widen, read_a, A>, md_widened<widen, read_b, B>, G>(
+        s, a, b, at, sum);
 #endif
 }
 /* end: halves */

@@ -46,10 +46,16 @@ static int64_t blocks_of(int64_t extent, int64_t each) {
 }
 
 /* The plan is the shape, extents and strides, as md_product of runtime/cuda.h has them; of how many
- * terms a piece is; how many rows and columns a thread makes. Sums of many terms that few blocks
- * would make are made in pieces. */
+ * terms a piece is; how many rows and columns a thread makes; how many groups of threads share the
+ * terms. Sums of many terms that few blocks would make are made in pieces. */
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
-    enum { PLENTY = 256, LEAST_SPAN = TUNED(256, 8), CORES_SPAN = 16384, CHAINS_SPAN = 131072 };
+    enum {
+        PLENTY = 256,
+        LEAST_SPAN = TUNED(256, 8),
+        LONG_SPAN = 4096,
+        CORES_SPAN = 16384,
+        CHAINS_SPAN = 131072
+    };
     (void)part;
     const md_tile_shape shape = product_shape(plan);
     Tile *tile = product_emit(b, plan);
@@ -60,24 +66,31 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     int64_t depth = shape.k0 * shape.k1 * shape.k2;
     /* Two warps of a block halve the rows, and a tensor core makes 16 of them by 16 columns. */
     int64_t down = each_of(rows, halves ? 4 : 1), across = each_of(columns, halves ? 2 : 1);
-    if (rows >= 64 && columns >= 64 &&
-        batches * blocks_of(rows, 8) * blocks_of(columns, 8) >= PLENTY) {
+    int64_t large = batches * blocks_of(rows, 8) * blocks_of(columns, 8);
+    if (rows >= 64 && columns >= 64 && large >= 2 * PLENTY) {
         down = across = 8;
     }
     int64_t blocks = batches * blocks_of(rows, down) * blocks_of(columns, across);
     int64_t most = halves ? CORES_SPAN : CHAINS_SPAN, span = depth;
+    most = blocks < 4 * PLENTY ? LONG_SPAN : most;
     if (batches * rows * columns == tile->count && (blocks < PLENTY / 2 || span > most)) {
-        int64_t pieces = (PLENTY + blocks - 1) / blocks;
+        int64_t pieces = blocks < PLENTY ? (PLENTY + blocks - 1) / blocks : 1;
         span = (depth + pieces - 1) / pieces;
         span = span < LEAST_SPAN ? LEAST_SPAN : span > most ? most : (span + 31) / 32 * 32;
         span = span < depth ? span : depth;
     }
+    /* Shared memory has room for the sums of four groups of small blocks, in f64 of two. */
+    int64_t groups = down * across > 16 || blocks >= 8 * PLENTY ? 1
+                     : span < 128                               ? 1
+                     : span < 256                               ? 2
+                                                                : 4;
+    groups = groups > 2 && elem_bytes(tile->strip->elem) > 4 ? 2 : groups;
     if (span < depth) {
         int64_t pieces = (depth + span - 1) / span;
         Type type = {.elem = tile->strip->elem, .rank = 1, .dim = {pieces * tile->count}};
         tile->work = kernel_work(b, type, 0, "parts");
     }
-    const int64_t rest[] = {span, down, across};
+    const int64_t rest[] = {span, down, across, groups};
     memcpy(tile->plan + tile->nplan, rest, sizeof rest);
     tile->nplan += (int)(sizeof rest / sizeof *rest);
 }

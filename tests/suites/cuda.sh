@@ -101,10 +101,10 @@ model samples/residual.mdl fit x y 4096 64 10 -DHOLDOUT=acc
 model samples/chars.mdl fit tok tgt $window $window 256 -DHOLDOUT=bits $short
 model tests/suites/device.mdl fit i y 1500 7500 7 ""
 model tests/suites/sorting.mdl fit x y 1200 4 9 ""
-# In 16 bits, where sums in another order may round to the other side.
+# In 16 bits, where sums in another order (of tensor cores too) may round to the other side.
 cp "$scratch/digits.mdl" "$scratch/digits_bf16.mdl"
 cp "$scratch/digits.mdl" "$scratch/digits_f16.mdl"
-within=1e-4
+within=3e-4
 model "$scratch/digits_bf16.mdl" fit x y 8192 128 10 -DHOLDOUT=macro --precision=bf16,always
 model "$scratch/digits_f16.mdl" fit x y 8192 128 10 -DHOLDOUT=macro --precision=f16,always
 model tests/suites/device_half.mdl fit x y 1536 960 15360 ""
