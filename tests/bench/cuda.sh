@@ -3,8 +3,9 @@
 # compiled, in f32, and the bytes of the device that are declared.
 #
 # Nets of `make bench` (NETS), built by nvcc for the device that is here, with PRECISION=bf16 or f16 in
-# 16 bits; PyTorch, which stays in f32, is that of the virtual environment MDLC_VENV, or of python3 where that has none. A call of ours copies its batch to the
-# device and its loss back; the peers' batches lie on the device.
+# 16 bits; PyTorch, which stays in f32, is that of the virtual environment MDLC_VENV, or of python3 where
+# that has none. A call of ours copies its batch to the device and its loss back; the peers' batches lie
+# on the device.
 set -u
 . tests/lib.sh
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
