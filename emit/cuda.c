@@ -194,6 +194,9 @@ static void print_end(Style *s, const Tile *tile, const char *shape) {
     if (tile->plan[B1] * tile->plan[B2] == 1) { /* perhaps nothing needs it */
         line(s, "(void)%s;", batch);
     }
+    if (!tile->c && !tile->add) {
+        line(s, "(void)block;");
+    }
     const char *place =
         str_printf(s->out->arena, "md_product_place(%s, %s, %s, %s)", shape, batch, m, n);
     if (tile->add) {

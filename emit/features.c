@@ -107,6 +107,10 @@ static void look_at_kernels(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->kernel.count; i++) {
         const Kernel *k = e->p->kernel.at[i];
         const Tile *tile = kernel_tile(k);
+        for (int a = 0; a < k->arg.count; a++) {
+            const Arg *arg = k->arg.at[a];
+            has->halves = has->halves || (elem_is_half(arg->elem) && arg->mode & ACCESS_WRITE);
+        }
         has->fetches = has->fetches || has_ahead(&k->body) || (tile && tile_asks(tile));
     }
 }

@@ -32,6 +32,9 @@ for half in bf16 f16; do
         [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c") tiles"
 done
 
+# Weights of -1 and 1 are stored in 16 bits and never rounded: what stores them is there.
+"$MDLC" --precision="bf16, always" tests/programs/binary.mdl -o "$scratch/signs.c" && grep -q 'md_cut_bf16(0' "$scratch/signs.c" && emitted "$scratch/signs.c" "$scratch/signs" && pass || fail "signs in 16 bits" "do not build"
+
 # Products that 16 bits would make slower stay f32, in trains and in all that is behind them, unless told otherwise.
 "$MDLC" --stats --precision=bf16 "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: none$' && ! grep -q 'MD_TILE_HALF\|md_to_bf16' "$scratch/narrow.c" && pass ||
     fail "few rows" "multiply in 16 bits"
