@@ -1,24 +1,10 @@
-/* calls: see the header. Read off the steps of a checked Program; changes nothing. The prediction
- * takes the times by which schedules are chosen (passes/schedule): operations in tiles and in
- * loops, shared by the threads that a kernel may have, bytes, and waking the threads. */
+/* calls: see the header. Read off the steps of a checked Program; changes nothing. */
 #include "emit/calls.h"
 
 #include "compiler/kernel.h"
+#include "compiler/times.h"
 #include "emit/live_set.h"
 #include "emit/uses.h"
-
-/* Of one execution; workspaces are no part of what must move. */
-static int64_t step_bytes(const Step *step) {
-    if (step->kind != STEP_KERNEL) {
-        return step->kind == STEP_PUSH ? 2 * step->src->bytes : step->bytes_moved;
-    }
-    int64_t bytes = 0;
-    for (int i = 0; i < step->access.count; i++) {
-        const Access *access = &step->access.at[i];
-        bytes = count_add(bytes, access->buf->kind != BUF_WORK, access_needs(access));
-    }
-    return bytes;
-}
 
 static int64_t at_least(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -26,16 +12,7 @@ static int64_t at_least(int64_t a, int64_t b) {
 
 static void set_times(const Emit *e, CallCost *cost) {
     const MachineTimes *times = &e->p->times;
-    const Step *step = cost->step;
-    int team = step->team > 1 ? step->team : 1;
-    bool tile = step->kernel != NULL && kernel_tile(step->kernel) != NULL;
-    int64_t loops = cost->flops - (tile ? cost->products : 0);
-    int64_t work = count_add(0, loops > 0 ? loops : 0, times->loop);
-    work = count_add(work, step->dear, times->tile * DEAR_FLOPS);
-    work = count_add(work, tile ? cost->products + step->borders : step->borders,
-                     tile ? times->tile : times->loop);
-    cost->predicted = count_add(work / team, cost->bytes, times->byte);
-    cost->predicted = count_add(cost->predicted, team > 1, times->launch);
+    cost->predicted = step_time(times, cost->step);
     int64_t products = count_add(0, cost->products, times->tile) / e->c->opt.threads;
     cost->limit = at_least(products, count_add(0, cost->bytes, times->byte));
 }
