@@ -318,7 +318,6 @@ struct Entry {
     Slot *rows_slot;
     int64_t steps, epochs; /* TRAIN: clause or -1 */
     int64_t budget;        /* TRAIN: bytes or -1 */
-    int64_t aim;           /* bytes of its arena that it is planned for; 0: those of the budget */
     bool rounding;         /* for it sums may be made in another order */
     int64_t flops_more;    /* that its loops take, since they keep less for it */
     int64_t total_count;   /* of the target, see pass_fuse */

@@ -188,7 +188,9 @@ typedef struct {
     int nstep;        /* linear step numbers in use */
     VEC(Buf *) limit; /* bools: where one is true, a loop met its maximum; STEP_CHECK says so */
     int64_t arena_bytes, lower_bound_bytes;
-    int64_t planned_bytes; /* what the plan said of the lower bound before it was applied */
+    /* What the plan said of both before it was applied. */
+    int64_t planned_height, planned_bytes;
+    int64_t predicted;     /* picoseconds of a call, see compiler/times.h */
     int64_t band_bytes;    /* guard band on both sides of every Buf of the arena; 0: none */
     int64_t io_bytes;      /* staged inputs, of a device a status, then results */
     int64_t status_offset; /* in io: where kernels of a device find whether they may run */

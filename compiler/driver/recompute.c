@@ -1,12 +1,16 @@
 /* recompute: see the header.
  *
  * A choice is tried by running it through the later stages up to the plan, which says bytes and
- * work as they will be. Choices are tried from what costs least: of what loops stack, that is made
+ * time as they will be. Choices are tried from what costs least: of what loops stack, that is made
  * again first which frees most bytes for its FLOPs, by pass_remat, which keeps the bits. Where sums
  * may be rounded otherwise, the pass that differentiates does the same; then all but carries are
- * made again; then the carries of every second turn, of every fourth, ... The one that fits with
- * the least work is taken, and what it makes again needlessly is kept after all. As the choices are
- * the same for every budget, a larger one never costs more. */
+ * made again; then the carries of every second turn, of every fourth, ... Of each of these what it
+ * makes again needlessly is kept after all, for limits that are parts of the usual arena. Of those
+ * that no other one beats the train's own list makes steps run again as well.
+ *
+ * So what is tried is the same for every budget, and of what fits that is taken which takes the
+ * least time: a larger budget has all that a smaller one has to choose from, and never takes more.
+ */
 #include "compiler/driver/recompute.h"
 
 #include "compiler/driver/stages.h"
@@ -24,22 +28,19 @@
 
 enum {
     MOST_AGAIN = 24,                   /* kinds of values that are looked at, the best ones */
-    FLOPS_PER_BYTE = 8,                /* what a byte moved counts */
     MOST_ROWS = TUNED(64 << 20, 8192), /* bytes of a chunk of rows */
     WORTH_ROWS = 4,   /* chunks that a value must be to be taken apart without a budget */
     SAME_WORK = 1000, /* FLOPs in so many that do not count */
-    BOTH = 6,         /* choices that are tried with steps that run again as well, */
     LEVELS = 32,      /* parts of the usual arena for which what is needless is kept, */
-    NEAR = 2,         /* and for so many of which below the limit steps run again as well */
+    APART = 64,       /* and by which those must differ of which steps run again as well, */
+    SMALLEST = 3,     /* but for so many */
     LEAST_PART = 8,   /* rows: products of few rows add up in another order */
-    BESIDE = 4,       /* parts of the usual arena by which they may miss a limit */
-    LEAST_OF = 2,     /* and where none fits, until no fewer bytes are found */
     LEAST_ROWS = TUNED(128 << 10, 1024)
 };
 
 typedef struct {
     int64_t arena, flops;
-    double work;   /* in FLOPs, with what moves */
+    int64_t time;  /* as reports tell it */
     int64_t again; /* of the FLOPs those of steps that run again */
 } Cost;
 
@@ -55,10 +56,10 @@ typedef struct {
     int stage;
     int64_t beside, limit; /* what its arena comes on top of, and may take */
     GradPlan best;
-    int64_t aim; /* the limit for which it was planned */
     Cost cost, usual;
     bool fits;
-    VEC(Tried) tried; /* loops alone: no step of the train's own list runs again */
+    VEC(Tried) tried; /* without a limit: no step of the train's own list runs again for it */
+    Entry *shared;    /* the entry behind the stages that choices of pass_remat share, or NULL */
 } Search;
 
 static const int64_t ANY = INT64_MAX;
@@ -96,23 +97,46 @@ static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch,
     return p;
 }
 
+/* The entry with its choice, up to the stages behind which choices of pass_remat differ. */
+static void share_stages(Search *s, const GradPlan *plan) {
+    Arena built = {0};
+    Entry *only = ARENA_NEW(&s->c->arena, Entry);
+    Module module = *s->module;
+    *only = *s->entry;
+    only->nodes[0] = only->nodes[1] = (Arena){0};
+    only->keep = plan;
+    module.entry.at = &only;
+    module.entry.count = 1;
+    Arena *home = module.graph->arena;
+    stages_run(s->c, &module, &built, s->stage, stages_before("remat"), true);
+    module.graph->arena = home;
+    s->shared = only;
+}
+
+static void forget_shared(Search *s) {
+    if (s->shared != NULL) {
+        arena_free(&s->shared->nodes[0]);
+        arena_free(&s->shared->nodes[1]);
+        s->shared = NULL;
+    }
+}
+
 /* The plan of an entry alone, its loops keeping what `plan` says. */
-static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit, bool least) {
+static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
     Arena scratch = {0};
-    Entry *only = s->entry;
+    const bool shared = plan->late && s->shared != NULL;
+    Entry *only = shared ? s->shared : s->entry;
     Module module = *s->module;
     module.entry.at = &only;
     module.entry.count = 1;
-    const GradPlan *before = s->entry->keep;
-    s->entry->keep = plan;
-    Program *p = try_lower(s->c, &module, s->stage, &scratch, false);
-    pass_plan_arenas(p, limit, least);
+    const GradPlan *before = only->keep;
+    only->keep = plan;
+    Program *p =
+        try_lower(s->c, &module, shared ? stages_before("remat") : s->stage, &scratch, false);
+    pass_plan_arenas(p, limit);
     const ProgramEntry *e = p->entry.at[0];
-    Cost cost = {e->arena_bytes, e->flops,
-                 (double)e->flops + DEAR_FLOPS * (double)e->dear +
-                     FLOPS_PER_BYTE * (double)e->bytes_moved,
-                 e->flops_again};
-    s->entry->keep = before;
+    Cost cost = {e->arena_bytes, e->flops, e->predicted, e->flops_again};
+    only->keep = before;
     arena_free(&scratch);
     return cost;
 }
@@ -131,49 +155,26 @@ static bool same_plan(const GradPlan *a, const GradPlan *b) {
     return same;
 }
 
-/* What the plan costs where no step runs again, found once. */
+/* What the plan costs without a limit, found once. */
 static Cost cost_of(Search *s, const GradPlan *plan) {
     for (int i = 0; i < s->tried.count; i++) {
         if (same_plan(&s->tried.at[i].plan, plan)) {
             return s->tried.at[i].cost;
         }
     }
-    Cost cost = try_plan(s, plan, ANY, false);
+    Cost cost = try_plan(s, plan, ANY);
     note_tried(s, plan, cost);
     return cost;
 }
 
-/* Takes the plan if it is the better one; gives what it costs. */
-static Cost take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) {
-    Cost cost = limit == ANY ? cost_of(s, plan) : try_plan(s, plan, limit, least);
-    bool fits = cost.arena <= s->limit;
-    bool better = fits != s->fits ? fits
-                  : fits          ? cost.work < s->cost.work
-                                  : cost.arena < s->cost.arena;
-    if (better) {
+/* Takes the plan if it is the better one. */
+static void take(Search *s, const GradPlan *plan, const Cost *cost) {
+    const bool fits = cost->arena <= s->limit, quicker = cost->time < s->cost.time;
+    const bool smaller = cost->arena < s->cost.arena, as_quick = cost->time == s->cost.time;
+    if (fits != s->fits ? fits : fits ? quicker || (as_quick && smaller) : smaller) {
         s->best = *plan;
-        s->aim = limit;
-        s->cost = cost;
+        s->cost = *cost;
         s->fits = fits;
-    }
-    return cost;
-}
-
-static Cost take(Search *s, const GradPlan *plan, int64_t limit) {
-    return take_by(s, plan, limit, false);
-}
-
-/* The plan with steps that run again, for the limit and for some below it that are the same
- * whatever the budget: the search for these steps draws by chance, and a smaller limit may give
- * less work. */
-static void take_near(Search *s, const GradPlan *plan) {
-    const int64_t part = s->usual.arena / LEVELS + 1;
-    take(s, plan, s->limit);
-    for (int k = 0; k < NEAR; k++) {
-        const int64_t limit = (s->limit / part - k) * part;
-        if (limit > 0 && limit < s->limit) {
-            take(s, plan, limit);
-        }
     }
 }
 
@@ -204,45 +205,6 @@ static int64_t longest(const Region *region) {
     return most;
 }
 
-/* The smallest of those that were tried, with steps of the train's own list that run again as well.
- */
-static void try_both(Search *s) {
-    for (int k = 0; k < BOTH && k < s->tried.count; k++) {
-        int least = k;
-        for (int i = k + 1; i < s->tried.count; i++) {
-            least = s->tried.at[i].cost.arena < s->tried.at[least].cost.arena ? i : least;
-        }
-        Tried one = s->tried.at[least];
-        s->tried.at[least] = s->tried.at[k];
-        s->tried.at[k] = one;
-        take(s, &one.plan, s->limit);
-    }
-    for (int k = 0; k < LEAST_OF && k < s->tried.count && !s->fits; k++) {
-        Tried one = s->tried.at[k];
-        take_by(s, &one.plan, s->limit, true);
-    }
-}
-
-/* Those that miss the limit by little and take the least work, with steps that run again. */
-static void try_beside(Search *s) {
-    const int64_t most = s->limit + s->usual.arena / BESIDE;
-    double work = 0;
-    for (int k = 0; k < BOTH; k++) {
-        int next = -1;
-        for (int i = 0; i < s->tried.count; i++) {
-            const Cost *one = &s->tried.at[i].cost;
-            bool beside = one->arena > s->limit && one->arena <= most && one->work > work;
-            next = beside && (next < 0 || one->work < s->tried.at[next].cost.work) ? i : next;
-        }
-        if (next < 0) {
-            return;
-        }
-        const GradPlan plan = s->tried.at[next].plan;
-        work = s->tried.at[next].cost.work;
-        take(s, &plan, s->limit);
-    }
-}
-
 /* The plan without its k-th of what is made again. */
 static GradPlan plan_without(const Search *s, const GradPlan *plan, int k) {
     Kept *again = ARENA_ARRAY(&s->c->arena, Kept, plan->nagain);
@@ -257,38 +219,80 @@ static GradPlan plan_without(const Search *s, const GradPlan *plan, int k) {
     return without;
 }
 
-/* Without one of what the best plan makes again, the dearest first. */
-static void drop_needless(Search *s) {
-    for (int k = s->best.nagain - 1; k >= 0; k--) {
-        const GradPlan without = plan_without(s, &s->best, k);
-        take(s, &without, s->limit);
-    }
-}
-
-/* Of the plans that were tried the one that fits with the least work; NULL: none does. */
+/* Of the plans that were tried the one that fits in the least time; NULL: none does. */
 static const Tried *best_tried(const Search *s, int64_t limit) {
     const Tried *best = NULL;
     for (int i = 0; i < s->tried.count; i++) {
         const Tried *one = &s->tried.at[i];
-        bool less = best == NULL || one->cost.work < best->cost.work;
+        bool less = best == NULL || one->cost.time < best->cost.time;
         best = one->cost.arena <= limit && less ? one : best;
     }
     return best;
 }
 
-/* Keeps what plans make again needlessly, for limits that are the same whatever the budget: else
- * a smaller one, for which other things are kept, could find what costs less work. */
+/* Keeps what plans make again needlessly. */
 static void drop_by_levels(Search *s) {
     for (int level = 1; level < LEVELS; level++) {
         const int64_t limit = s->usual.arena / LEVELS * level;
-        const Tried *best = limit <= s->limit ? best_tried(s, limit) : NULL;
+        const Tried *best = best_tried(s, limit);
         Tried now = best != NULL ? *best : (Tried){.cost = s->usual};
         for (int k = now.plan.nagain - 1; k >= 0; k--) {
             const GradPlan without = plan_without(s, &now.plan, k);
-            const Cost cost = take(s, &without, ANY);
-            if (cost.arena <= limit && cost.work < now.cost.work) {
+            const Cost cost = cost_of(s, &without);
+            if (cost.arena <= limit && cost.time < now.cost.time) {
                 now = (Tried){without, cost};
             }
+        }
+    }
+}
+
+static void sort_tried(Search *s) {
+    for (int i = 1; i < s->tried.count; i++) {
+        const Tried one = s->tried.at[i];
+        int at = i;
+        for (; at > 0 && (s->tried.at[at - 1].cost.time > one.cost.time ||
+                          (s->tried.at[at - 1].cost.time == one.cost.time &&
+                           s->tried.at[at - 1].cost.arena > one.cost.arena));
+             at--) {
+            s->tried.at[at] = s->tried.at[at - 1];
+        }
+        s->tried.at[at] = one;
+    }
+}
+
+/* The arena of the smallest few. */
+static int64_t smallest(const Search *s) {
+    int64_t arena = 0;
+    for (int k = 0; k < SMALLEST; k++) {
+        int64_t next = INT64_MAX;
+        for (int i = 0; i < s->tried.count; i++) {
+            const int64_t other = s->tried.at[i].cost.arena;
+            next = other > arena && other < next ? other : next;
+        }
+        arena = next < INT64_MAX ? next : arena;
+    }
+    return arena;
+}
+
+/* Of all that was tried what fits in the least time: as it is, or, of those that no other one
+ * beats, with steps of the train's own list that run again. These only add time, so what takes more
+ * without them than the best one need not be looked at. */
+static void take_best(Search *s) {
+    const int64_t few = smallest(s);
+    int64_t below = INT64_MAX;
+    sort_tried(s);
+    for (int i = 0; i < s->tried.count; i++) {
+        take(s, &s->tried.at[i].plan, &s->tried.at[i].cost);
+    }
+    for (int i = 0; i < s->tried.count; i++) {
+        const Tried *one = &s->tried.at[i];
+        if (one->cost.arena >= below && one->cost.arena > few) {
+            continue;
+        }
+        below = one->cost.arena - s->usual.arena / APART;
+        if (one->cost.arena > s->limit && !(s->fits && one->cost.time >= s->cost.time)) {
+            const Cost cost = try_plan(s, &one->plan, s->limit);
+            take(s, &one->plan, &cost);
         }
     }
 }
@@ -299,12 +303,12 @@ static void try_kept(Search *s, const GradPlan *base, const KeptList *kept, int 
     int many = kept->of.count < MOST_AGAIN ? kept->of.count : MOST_AGAIN;
     plan.again = kept->of.at;
     for (plan.nagain = least; plan.nagain <= many; plan.nagain++) {
-        take(s, &plan, ANY);
+        cost_of(s, &plan);
     }
     plan.nagain = 1;
     for (int i = 1; i < many; i++) {
         plan.again = &kept->of.at[i];
-        take(s, &plan, ANY);
+        cost_of(s, &plan);
     }
 }
 
@@ -315,7 +319,7 @@ static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
     for (int64_t segment = 1; segment < turns; segment *= 2) {
         for (int save = segment > 1 ? GRAD_SAVE_CALLS : GRAD_SAVE_CARRIES;
              save <= GRAD_SAVE_CARRIES; save++) {
-            take(s, &(GradPlan){.save = (GradSave)save, .segment = segment, .rows = rows}, ANY);
+            cost_of(s, &(GradPlan){.save = (GradSave)save, .segment = segment, .rows = rows});
         }
     }
 }
@@ -331,7 +335,7 @@ static void try_parts(Search *s, const GradPlan *base) {
         if (rows % parts == 0) {
             GradPlan plan = *base;
             plan.parts = parts;
-            int64_t arena = take(s, &plan, ANY).arena;
+            int64_t arena = cost_of(s, &plan).arena;
             if (arena >= least) {
                 return;
             }
@@ -346,7 +350,7 @@ static GradPlan usual_plan(const Search *s) {
     GradPlan plan = {.save = GRAD_SAVE_CALLS}, by_rows = plan;
     by_rows.rows = MOST_ROWS;
     if (chunk_largest(s->entry->region) >= WORTH_ROWS * MOST_ROWS) {
-        Cost whole = try_plan(s, &plan, ANY, false), rows = try_plan(s, &by_rows, ANY, false);
+        Cost whole = try_plan(s, &plan, ANY), rows = try_plan(s, &by_rows, ANY);
         int64_t more = (rows.flops - rows.again) - (whole.flops - whole.again);
         bool same = more <= whole.flops / SAME_WORK;
         plan = same && rows.arena < whole.arena ? by_rows : plan;
@@ -360,29 +364,24 @@ static KeptList find_kept(Search *s, const GradPlan *usual, bool late) {
     GradPlan first = *usual;
     first.late = late;
     first.kept = &kept;
-    try_plan(s, &first, ANY, false);
+    try_plan(s, &first, ANY);
     sort_kept(&kept);
     return kept;
 }
 
-static void finish(Search *s) {
-    drop_by_levels(s);
-    try_both(s);
-    try_beside(s);
-    drop_needless(s);
-}
-
-/* Among what keeps the bits. */
+/* Tries what keeps the bits. */
 static void search_exact(Search *s, const GradPlan *usual) {
     GradPlan late = *usual;
     late.late = true;
+    share_stages(s, usual);
     KeptList kept = find_kept(s, usual, true);
-    note_tried(s, usual, s->usual);
     try_kept(s, &late, &kept, 1);
-    finish(s);
+    drop_by_levels(s);
+    take_best(s);
+    forget_shared(s);
 }
 
-/* Among what may round sums otherwise. */
+/* And what may round sums otherwise. */
 static void search_rounding(Search *s, const GradPlan *usual) {
     const int64_t largest = chunk_largest(s->entry->region);
     KeptList kept = find_kept(s, usual, false);
@@ -393,17 +392,21 @@ static void search_rounding(Search *s, const GradPlan *usual) {
         }
     }
     try_parts(s, usual);
-    finish(s);
+    drop_by_levels(s);
+    take_best(s);
 }
 
 /* An evaluation: what it gives has the same bits in parts. */
 static bool choose_eval(Search *s) {
     const GradPlan usual = {.save = GRAD_SAVE_CALLS};
-    s->usual = s->cost = try_plan(s, &usual, ANY, false);
+    s->usual = s->cost = cost_of(s, &usual);
     s->best = usual;
     s->fits = s->cost.arena <= s->limit;
     if (!s->fits) {
         try_parts(s, &usual);
+        for (int i = 0; i < s->tried.count; i++) {
+            take(s, &s->tried.at[i].plan, &s->tried.at[i].cost);
+        }
     }
     return s->best.parts > 1;
 }
@@ -411,20 +414,21 @@ static bool choose_eval(Search *s) {
 /* Finds the best plan for the limit; false: the usual one is good enough, or nothing else is there.
  * Where sums must be rounded as they are and nothing fits, says what would. */
 static bool choose(Search *s, bool rounding, const GradPlan *usual) {
-    s->usual = s->cost = try_plan(s, usual, ANY, false);
+    s->usual = s->cost = cost_of(s, usual);
     s->best = *usual;
     s->fits = s->cost.arena <= s->limit;
     if (s->fits) {
         return false;
     }
-    take_near(s, usual); /* steps of its own list run again */
     const bool loops = longest(s->entry->region) > 1;
     if (!loops && chunk_largest(s->entry->region) < LEAST_ROWS &&
         !parts_applies(s->entry->region, s->entry->rows)) {
-        return false;
+        return false; /* steps of its own list run again */
     }
     if (loops) {
         search_exact(s, usual);
+    } else {
+        take_best(s);
     }
     Search other = *s;
     if (rounding || !s->fits) {
@@ -485,6 +489,5 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
             s->entry->parts = s->best.parts;
             s->entry->flops_more = s->cost.flops - s->usual.flops;
         }
-        s->entry->aim = s->fits && s->aim != ANY ? s->aim : 0;
     }
 }

@@ -272,6 +272,10 @@ int stages_behind(const char *name) {
     return i;
 }
 
+int stages_before(const char *name) {
+    return stages_behind(name) - 1;
+}
+
 bool stage_exists(const char *name) {
     for (int i = 0; i < STAGES; i++) {
         if (str_eq(name, graph_passes[i].name)) {

@@ -9,6 +9,7 @@
 enum { STAGES_END = 1000 };
 /* The place behind the pass of that name. */
 int stages_behind(const char *name);
+int stages_before(const char *name); /* and in front of it */
 /* Runs the passes `from` to `to` over all entries; the first of them leaves nothing in the arena
  * `built`. False: a dump was printed and the work ends here; never where it is `silent`. */
 bool stages_run(Compile *c, Module *module, Arena *built, int from, int to, bool silent);

@@ -321,3 +321,57 @@ int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int64_t steps,
     }
     return height;
 }
+
+typedef struct {
+    AllocItem block;
+    int index;
+} Standing;
+
+static int standing_compare(const void *a, const void *b) {
+    const Standing *x = a, *y = b;
+    const AllocItem *s = &x->block, *t = &y->block;
+    if (s->lower != t->lower || s->upper != t->upper) {
+        return s->lower != t->lower ? (s->lower > t->lower) - (s->lower < t->lower)
+                                    : (s->upper > t->upper) - (s->upper < t->upper);
+    }
+    return s->size != t->size ? (s->size > t->size) - (s->size < t->size) : x->index - y->index;
+}
+
+/* What was made of these blocks; -1: nothing that is remembered. */
+static int find_memo(const AllocMemo *memo, const AllocItem *sorted, int n) {
+    int found = -1;
+    for (int i = 0; i < ALLOC_MEMOS && found < 0; i++) {
+        bool same = memo->made[i].item != NULL && memo->made[i].n == n &&
+                    memcmp(memo->made[i].item, sorted, sizeof *sorted * (size_t)n) == 0;
+        found = same ? i : -1;
+    }
+    return found;
+}
+
+int64_t alloc_place_any(AllocMemo *memo, const AllocItem *item, int n, int64_t *offset) {
+    Arena scratch = {0};
+    Standing *standing = ARENA_ARRAY(&scratch, Standing, n + 1);
+    AllocItem *sorted = ARENA_ARRAY(memo->arena, AllocItem, n + 1);
+    for (int i = 0; i < n; i++) {
+        standing[i] = (Standing){item[i], i};
+    }
+    qsort(standing, (size_t)n, sizeof *standing, standing_compare);
+    for (int i = 0; i < n; i++) {
+        sorted[i] = standing[i].block;
+    }
+    int found = find_memo(memo, sorted, n);
+    if (found < 0) {
+        found = memo->next;
+        memo->next = (memo->next + 1) % ALLOC_MEMOS;
+        memo->made[found].item = sorted;
+        memo->made[found].n = n;
+        memo->made[found].at = ARENA_ARRAY(memo->arena, int64_t, n + 1);
+        memo->made[found].height =
+            alloc_place(&scratch, sorted, n, ALLOC_STEPS, memo->made[found].at);
+    }
+    for (int i = 0; i < n; i++) {
+        offset[standing[i].index] = memo->made[found].at[i];
+    }
+    arena_free(&scratch);
+    return memo->made[found].height;
+}

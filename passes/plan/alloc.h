@@ -17,5 +17,19 @@ int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n);
 /* Fills offset[n] and returns the height. Stops at the first placement whose height is the lower
  * bound, which proves it the best; otherwise after about `steps` looks at a block. */
 int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int64_t steps, int64_t *offset);
+/* Placements that were made, of who asks for the same blocks more than once: the last few. */
+enum { ALLOC_MEMOS = 8 };
+typedef struct {
+    Arena *arena;
+    struct {
+        AllocItem *item; /* sorted */
+        int64_t *at, height;
+        int n;
+    } made[ALLOC_MEMOS];
+    int next;
+} AllocMemo;
+
+/* The same height for the same blocks in whatever order they stand. */
+int64_t alloc_place_any(AllocMemo *memo, const AllocItem *item, int n, int64_t *offset);
 
 #endif

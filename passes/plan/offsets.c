@@ -49,7 +49,7 @@ static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
     }
 }
 
-void plan_offsets(ProgramEntry *e) {
+void plan_offsets(ProgramEntry *e, AllocMemo *memo) {
     Arena scratch = {0};
     live_ranges(e);
     AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->buf.count + 1);
@@ -63,7 +63,7 @@ void plan_offsets(ProgramEntry *e) {
         }
     }
     int64_t *offset = ARENA_ARRAY(&scratch, int64_t, n + 1);
-    e->arena_bytes = alloc_place(&scratch, item, n, ALLOC_STEPS, offset);
+    e->arena_bytes = alloc_place_any(memo, item, n, offset);
     e->lower_bound_bytes = alloc_lower_bound(&scratch, item, n);
     e->peak_step = peak_step(item, n, e->nstep, &scratch);
     for (int i = 0; i < n; i++) {

@@ -3,10 +3,12 @@
 #define MDLC_PASSES_PLAN_OFFSETS_H
 
 #include "compiler/program.h"
+#include "passes/plan/alloc.h"
 
 /* Needs an entry whose plan is applied; gives offsets of TEMP and WORK, lifetimes, arena_bytes,
- * lower_bound_bytes, peak_step, and the sums of work of the entry. */
-void plan_offsets(ProgramEntry *e);
+ * lower_bound_bytes, peak_step, and the sums of work of the entry. `memo`: placements that planning
+ * has made. */
+void plan_offsets(ProgramEntry *e, AllocMemo *memo);
 /* Needs all entries planned; gives offsets in params, state and io, and the totals. With `staging`
  * the inputs of trains and entries have a place in io, where `main` puts them. */
 void plan_regions(Program *p, bool staging);

@@ -2,11 +2,14 @@
  * out. Where a budget asks for less, steps of the entry's list run again. */
 #include "passes/plan/plan.h"
 
+#include "compiler/times.h"
 #include "passes/plan/apply.h"
 #include "passes/plan/offsets.h"
 #include "passes/plan/order.h"
 #include "passes/plan/phases.h"
 #include "passes/plan/repeat.h"
+
+#include <string.h>
 
 static const int64_t NO_LIMIT = INT64_MAX;
 
@@ -97,14 +100,14 @@ static void prepare(Program *p, ProgramEntry *e) {
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t limit,
-                      PlanEval *eval, const char **name);
+static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, PlanEval *eval,
+                      const char **name);
 
 /* Plans the body of a loop; gives what it needs beside what lives through the loop. */
 static int64_t plan_body(Program *p, ProblemShared *shared, Step *loop) {
     PlanEval eval;
     const char *name = NULL;
-    Plan plan = find_plan(p, shared, loop, &loop->body, NO_LIMIT, &eval, &name);
+    Plan plan = find_plan(p, shared, loop, &loop->body, &eval, &name);
     int64_t peak = plan_eval(&eval, &plan, NO_LIMIT).peak;
     plan_apply(p, &plan, &eval);
     return peak;
@@ -117,13 +120,17 @@ enum {
 };
 
 static Plan order_of(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t above,
-                     const int64_t *inner, int64_t limit, PlanEval *eval, const char **name) {
+                     const int64_t *inner, PlanEval *eval, const char **name) {
     Problem *s = problem_open(shared, loop, list, above);
     for (int i = 0; i < s->n; i++) {
         s->item[i].inner = inner[i];
     }
     *eval = plan_eval_new(s);
-    return order_find(s, eval, limit, p->arena, name);
+    if (loop == NULL) {
+        problem_look_inside(s);
+        shared->top = s;
+    }
+    return order_find(s, eval, NO_LIMIT, p->arena, name);
 }
 
 /* Does the list make slices of small parameters or states? */
@@ -140,20 +147,20 @@ static bool slices_matter(const Problem *s, int64_t small) {
 /* The next values of parameters that a body makes slice by slice are made in their bytes, so what
  * reads the old slice comes first. Where one is small, and what waits for its readers is large,
  * it has bytes of its own, to be copied at the end. */
-static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t limit,
-                      PlanEval *eval, const char **name) {
+static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, PlanEval *eval,
+                      const char **name) {
     int64_t *inner = ARENA_ARRAY(shared->arena, int64_t, list->count + 1);
     for (int i = 0; i < list->count; i++) {
         inner[i] = list->at[i]->kind == STEP_LOOP ? plan_body(p, shared, list->at[i]) : 0;
     }
-    Plan plan = order_of(p, shared, loop, list, ALL_SLICES, inner, limit, eval, name);
-    const int64_t peak = plan_eval(eval, &plan, limit).peak;
+    Plan plan = order_of(p, shared, loop, list, ALL_SLICES, inner, eval, name);
+    const int64_t peak = plan_eval(eval, &plan, NO_LIMIT).peak;
     if (loop != NULL && slices_matter(eval->s, peak / SMALL_SLICE)) {
         PlanEval other;
         const char *other_name = NULL;
         Plan free =
-            order_of(p, shared, loop, list, peak / SMALL_SLICE, inner, limit, &other, &other_name);
-        int64_t lower = plan_eval(&other, &free, limit).peak;
+            order_of(p, shared, loop, list, peak / SMALL_SLICE, inner, &other, &other_name);
+        int64_t lower = plan_eval(&other, &free, NO_LIMIT).peak;
         if (peak - lower > problem_lost(other.s, other.place) + peak / WORTH_COPIES) {
             *eval = other;
             return free;
@@ -162,58 +169,70 @@ static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *l
     return plan;
 }
 
-enum { LEAST = 1 }; /* byte: as little as can be */
+enum {
+    LEAST = 1,  /* byte: as little as can be */
+    LEVELS = 4, /* parts of what the usual order needs for which others are found */
+    CURVE_TOUCHES = 4000000
+};
 
-/* The least that is found from orders for several limits. They are parts of what the order without
- * a limit needs, so the least is the same whatever was asked for, and who asks for it gets it; but
- * `asked`, found for that, may need less. */
-static Plan least_plan(Program *p, ProgramEntry *e, PlanEval *eval, const Plan *asked) {
-    enum { LEVELS = 4 };
-    const Problem *s = eval->s;
-    const char *name = NULL;
-    Plan least = *asked, plan = order_find(s, eval, NO_LIMIT, p->arena, &name);
-    int64_t whole = plan_eval(eval, &plan, NO_LIMIT).peak, height = plan_height(eval, &least);
-    for (int k = LEVELS; k >= 0; k--) {
-        int64_t limit = k == LEVELS ? NO_LIMIT : k == 0 ? LEAST : whole / LEVELS * k;
-        plan = order_find(s, eval, limit, p->arena, &name);
-        plan_repeat(eval, &plan, LEAST);
-        int64_t found = plan_height(eval, &plan);
-        if (found < height) {
-            least = plan;
-            height = found;
-            e->order_name = name;
-        }
-    }
-    return least;
+static bool same_calls(const Plan *a, const Plan *b) {
+    return a->call.count == b->call.count &&
+           memcmp(a->call.at, b->call.at, sizeof *a->call.at * (size_t)a->call.count) == 0;
 }
 
-/* `limit`: most bytes of its arena. `least`: where that is not met, as little as is found. */
-static void plan_entry(Program *p, ProgramEntry *e, int64_t limit, bool least) {
+/* Fills the front with plans of which steps run again, of orders for several limits that are the
+ * same whatever was asked for. Gives the names of the orders. */
+static const char **fill_front(Program *p, PlanEval *eval, const Plan *usual, Front *front) {
+    const Problem *s = eval->s;
+    const char **name = ARENA_ARRAY(front->arena, const char *, LEVELS + 1);
+    Plan order[LEVELS + 1];
+    const int64_t whole = plan_eval(eval, usual, NO_LIMIT).peak;
+    int n = 0;
+    for (int k = LEVELS; k >= 0; k--) {
+        const int64_t limit = k == LEVELS ? NO_LIMIT : k == 0 ? LEAST : whole / LEVELS * k;
+        order[n] = order_find(s, eval, limit, p->arena, &name[n]);
+        bool known = false;
+        for (int i = 0; i < n && !known; i++) {
+            known = same_calls(&order[i], &order[n]);
+        }
+        n += !known;
+    }
+    plan_curve(eval, order, n, front, CURVE_TOUCHES);
+    return name;
+}
+
+/* `limit`: most bytes of its arena. What does not fit is as small as can be. */
+static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
     Arena scratch = {0};
     ProblemShared shared = problem_shared(p, e, &scratch);
     PlanEval eval;
     prepare(p, e);
-    Plan plan = find_plan(p, &shared, NULL, &e->step, limit, &eval, &e->order_name);
-    Plan little = {.call = {0}};
-    int64_t spared = 0;
-    if (e->entry->kind == ENTRY_TRAIN) { /* whatever its budget, so a larger one costs no more */
-        spared = plan_repeat_little(&eval, &plan, problem_cost(&e->step), &little);
-    }
+    Plan plan = find_plan(p, &shared, NULL, &e->step, &eval, &e->order_name);
     e->spared_bytes = 0;
-    if (spared > 0 && plan_height(&eval, &little) <= limit) {
-        plan = little;
-        e->spared_bytes = spared;
-    } else if (limit > LEAST && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
-        plan_repeat(&eval, &plan, limit);
+    if (e->entry->kind == ENTRY_TRAIN) { /* whatever its budget, so a larger one costs no more */
+        Plan little = {.call = {0}};
+        e->spared_bytes = plan_repeat_little(&eval, &plan, problem_cost(&e->step), &little);
+        plan = e->spared_bytes > 0 ? little : plan;
     }
-    if (least && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
-        plan = least_plan(p, e, &eval, &plan);
+    e->planned_height = plan_height(&eval, &plan);
+    if (e->planned_height > limit) {
+        problem_by_time(shared.top, &p->times);
+        const PlanCost usual = plan_eval(&eval, &plan, NO_LIMIT);
+        Front front = {.arena = &scratch, .least = usual.cost};
+        front_offer(&front, &plan, &usual);
+        const char **name = fill_front(p, &eval, &plan, &front);
+        FrontPlan *chosen = front_choose(&front, &eval, limit);
+        plan = chosen->plan;
+        e->planned_height = chosen->height;
+        e->order_name = name[chosen->order];
+        e->spared_bytes = 0;
     }
     e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
     plan_apply(p, &plan, &eval);
-    arena_free(&scratch);
     program_number(e);
-    plan_offsets(e);
+    plan_offsets(e, &eval.memo);
+    arena_free(&scratch);
+    e->predicted = list_time(&p->times, &e->step);
 }
 
 void pass_plan(Program *p, bool staging, int64_t budget) {
@@ -221,13 +240,13 @@ void pass_plan(Program *p, bool staging, int64_t budget) {
     for (int i = 0; i < p->entry.count; i++) {
         ProgramEntry *e = p->entry.at[i];
         int64_t limit = budget >= 0 ? budget - plan_phases_beside(p, e) : NO_LIMIT;
-        plan_entry(p, e, e->entry->aim > 0 && e->entry->aim < limit ? e->entry->aim : limit, true);
+        plan_entry(p, e, limit);
     }
     plan_regions(p, staging);
 }
 
-void pass_plan_arenas(Program *p, int64_t limit, bool least) {
+void pass_plan_arenas(Program *p, int64_t limit) {
     for (int i = 0; i < p->entry.count; i++) {
-        plan_entry(p, p->entry.at[i], limit, least);
+        plan_entry(p, p->entry.at[i], limit);
     }
 }

@@ -11,8 +11,8 @@
  * what exceeds it is made smaller by running steps again, as far as that goes. */
 void pass_plan(Program *p, bool staging, int64_t budget);
 /* The same of the arenas alone, for who only wants to know how large they would be: at most `limit`
- * bytes each as far as that goes; where it does not, as little as pass_plan finds if `least`, which
- * takes longer. */
-void pass_plan_arenas(Program *p, int64_t limit, bool least);
+ * bytes each, or as few as are found. Of two limits the larger one never gives a plan that takes
+ * more time: both are chosen from the same plans. */
+void pass_plan_arenas(Program *p, int64_t limit);
 
 #endif

@@ -5,6 +5,8 @@
  * check of its loss. */
 #include "passes/plan/problem.h"
 
+#include "compiler/times.h"
+#include "passes/plan/live.h"
 #include "passes/plan/storage.h"
 
 #include <string.h>
@@ -127,7 +129,8 @@ static void build_items(Problem *s) {
     }
 }
 
-/* Pairs of which both come and go with the list: those of the step, and of all that a loop runs. */
+/* Pairs of which both come and go with the list and lie alike: those of the step, and of all that a
+ * loop runs. */
 static void note_pairs(Problem *s, Item *item, const Step *step) {
     for (int i = 0; i < step->body.count; i++) {
         note_pairs(s, item, step->body.at[i]);
@@ -136,7 +139,9 @@ static void note_pairs(Problem *s, Item *item, const Step *step) {
         const Buf *in = problem_made_in(s->shared, step->inplace.at[k].in);
         int from = s->use_of[in->id], to = s->use_of[step->inplace.at[k].out->id];
         if (from >= 0 && to >= 0 && s->use.at[from].local && s->use.at[to].local &&
-            s->use.at[from].size > 0 && s->use.at[to].size == s->use.at[from].size) {
+            s->use.at[from].size > 0 && s->use.at[to].size == s->use.at[from].size &&
+            s->use.at[from].buf->kind == BUF_TEMP && s->use.at[to].buf->kind == BUF_TEMP &&
+            layouts_agree(s->use.at[from].buf, s->use.at[to].buf)) {
             VEC_PUSH(s->arena, &item->over, from);
             VEC_PUSH(s->arena, &item->over, to);
         }
@@ -362,6 +367,35 @@ Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t
     }
     put_map(s);
     return s;
+}
+
+void problem_by_time(Problem *s, const MachineTimes *times) {
+    for (int i = 0; i < s->n; i++) {
+        s->item[i].cost = step_time(times, s->item[i].step);
+    }
+}
+
+void problem_look_inside(Problem *s) {
+    ProgramEntry *e = s->shared->e;
+    program_number(e);
+    live_ranges(e);
+    for (int i = 0; i < s->n; i++) {
+        s->item[i].span = step_end(s->item[i].step) - s->item[i].step->id;
+    }
+    for (int k = 0; k < e->buf.count; k++) {
+        const Buf *buf = e->buf.at[k];
+        const Step *loop = buf_owns_arena(buf) ? buf->loop : NULL;
+        while (loop != NULL && loop->up != NULL) {
+            loop = loop->up;
+        }
+        for (int i = 0; loop != NULL && i < s->n; i++) {
+            if (s->item[i].step == loop) {
+                Inside one = {i, buf->first - loop->id, buf->last - loop->id,
+                              arena_room(e, buf->bytes)};
+                VEC_PUSH(s->arena, &s->inside, one);
+            }
+        }
+    }
 }
 
 /* ---- simulation ----------------------------------------------------------------------------- */

@@ -24,7 +24,8 @@ typedef struct {
     Ints reads;             /* uses, whoever declares them, but for workspaces */
     Ints over;              /* pairs of uses: an operand that dies, what may take its bytes */
     int64_t inner;          /* peak inside a loop's body */
-    int64_t cost;           /* of running it, see step_cost */
+    int span;               /* steps, with those of a body: see problem_look_inside; 0: one */
+    int64_t cost;           /* of running it, see step_cost and problem_by_time */
     bool update;            /* all that it makes ends in parameters and states */
     bool pure;              /* it may run again: it makes local values alone, whole and by itself */
     int stamp;
@@ -32,6 +33,7 @@ typedef struct {
 
 /* What the lists of one entry share. */
 typedef struct {
+    struct Problem *top; /* of the entry's list, once it is open */
     Arena *arena;
     ProgramEntry *e;
     int *local;        /* by Buf.id: its use in the list that declares it */
@@ -45,7 +47,13 @@ typedef struct {
     int old, next; /* uses; old: -1 where nothing in the list reads it */
 } Gap;
 
+/* What the loop of an item declares inside, at any depth: steps behind the loop itself. */
 typedef struct {
+    int item, first, last;
+    int64_t size;
+} Inside;
+
+typedef struct Problem {
     Arena *arena;
     ProblemShared *shared;
     Step *loop; /* whose list it is */
@@ -55,7 +63,8 @@ typedef struct {
     VEC(Use) use;
     VEC(Gap) gap;   /* carries: what their bytes hold between last reader and next is free */
     VEC(Gap) slice; /* of parameters and states, small ones: in any order, which may cost a copy */
-    int *use_of;    /* by Buf.id, -1; while it is opened */
+    VEC(Inside) inside; /* of the entry's list: see problem_look_inside */
+    int *use_of;        /* by Buf.id, -1; while it is opened */
     int stamp;
     Ints stack; /* of searches */
 } Problem;
@@ -76,6 +85,10 @@ bool problem_declares(const Problem *s, const Buf *buf);
  * it have their orders. Slices of parameters and states of more than `above` bytes in all are read
  * before they are written. */
 Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t above);
+/* Notes what the loops of an entry's list declare inside, and how many steps they have. */
+void problem_look_inside(Problem *s);
+/* Items cost from now on what they take on that machine. */
+void problem_by_time(Problem *s, const MachineTimes *times);
 /* What all steps of the list cost, and of the loops in it, as often as they run. */
 int64_t problem_cost(const StepList *list);
 /* Bytes of those that are not, with the items at these places. */

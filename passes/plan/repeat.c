@@ -3,27 +3,33 @@
  * with such of its operands as are gone by then. At the end calls that turned out to be needless
  * are dropped, the dearest first. What fits is made cheaper then: some of the calls that repeat are
  * taken out, at random or all of a stretch, and the plan is made to fit again by scores with noise;
- * one that costs less is kept. Counts accesses, never time. */
+ * one that costs less is kept. Counts accesses, never time.
+ *
+ * A curve does so for a ladder of limits, the same whoever asks, and keeps of all plans that it
+ * meets on the way those that no other beats. */
 #include "passes/plan/repeat.h"
 
 enum {
     CANDIDATES = 24,
     CHAIN = 12,
     DEPTH = 6,
-    AIMS = 4,
-    HALVINGS = 12,
+    HALVINGS = 6,
+    RUNG = 8,          /* a limit of a ladder is lower by one in so many */
+    CHEAPER_RUNG = 24, /* and one for which cheaper plans are looked for */
+    RUNGS = 64,
+    LEAST_TURN = 4,    /* of so many tries for something cheaper one is for the least limit */
     NOISE = 16,        /* parts of a score that chance may take away or add, and of calls */
     LITTLE = 200,      /* one in so many of all that is done */
     LITTLE_WORTH = 50, /* bytes: one in so many, */
     LITTLE_LEAST = TUNED(1 << 20, 256), /* and so many */
     LITTLE_TOUCHES = 4000000,
-    CHEAPER_TOUCHES = 8000000,
+    AFRESH_TOUCHES = 40000000,
     REPEAT_TOUCHES = 400000000
 };
 
 /* A value that is let go: what runs again before `place`, in this order. */
 typedef struct {
-    int place, n;
+    int use, place, n;
     int item[CHAIN];
     int64_t size;
 } Candidate;
@@ -33,10 +39,12 @@ typedef struct {
     const Problem *s;
     Plan *plan, trial;
     int64_t limit, left; /* accesses that may still be looked at */
+    int64_t afresh;      /* of a sweep, from its order */
     int *before;         /* by use: the last place up to the peak that touches it, */
     int *next;           /* and the first behind it */
     bool *gone;          /* by place: a call that is tried without */
     uint64_t random;     /* 0: scores have no noise */
+    Front *front;        /* to which all that is evaluated is offered, or NULL */
 } Repeat;
 
 static Repeat repeat_open(PlanEval *e, Plan *plan, int64_t limit) {
@@ -58,6 +66,9 @@ static int draw(Repeat *r, int n) {
 static PlanCost try_plan(Repeat *r, const Plan *plan) {
     PlanCost cost = plan_eval(r->eval, plan, r->limit);
     r->left -= r->eval->seen.count;
+    if (r->front != NULL) {
+        front_offer(r->front, plan, &cost);
+    }
     return cost;
 }
 
@@ -116,14 +127,20 @@ static bool add_chain(const Repeat *r, Candidate *c, int item, int depth) {
     return true;
 }
 
-/* The largest values that the peak does not touch and a later call reads. */
-static int find_candidates(const Repeat *r, int peak, Candidate *found) {
+/* Larger ones first, of the same size in the order of uses. */
+static bool comes_before(const Candidate *a, int64_t size, int use) {
+    return a->size > size || (a->size == size && a->use < use);
+}
+
+/* The largest values that the peak does not touch and a later call reads; behind `last` if that is
+ * one of them. */
+static int find_candidates(const Repeat *r, int peak, const Candidate *last, Candidate *found) {
     const Problem *s = r->s;
     int n = 0;
     for (int u = 0; u < s->use.count; u++) {
-        Candidate c = {.place = r->next[u], .size = s->use.at[u].size};
+        Candidate c = {.use = u, .place = r->next[u], .size = s->use.at[u].size};
         bool lives = c.size > 0 && !s->use.at[u].kept && r->before[u] >= 0 && r->before[u] < peak &&
-                     c.place >= 0;
+                     c.place >= 0 && (last == NULL || comes_before(last, c.size, u));
         int maker = lives ? maker_of(r, u, c.place) : -1;
         if (maker < 0 || (n == CANDIDATES && found[n - 1].size >= c.size) ||
             !add_chain(r, &c, maker, 0)) {
@@ -148,22 +165,31 @@ static void plan_with(Repeat *r, const Candidate *c) {
     }
 }
 
-/* Lets go of the value that frees most for its cost; false: none frees anything. */
+/* Lets go of the value that frees most for its cost, of the largest few that free anything; false:
+ * none does. */
 static bool let_go(Repeat *r, const PlanCost *cost) {
-    Candidate found[CANDIDATES];
+    Candidate found[CANDIDATES], last;
     look_around(r, cost->at);
-    int n = find_candidates(r, cost->at, found), best = -1;
-    double most = 0;
-    for (int i = 0; i < n && r->left > 0; i++) {
-        plan_with(r, &found[i]);
-        PlanCost other = try_plan(r, &r->trial);
-        double frees = (double)(cost->over - other.over);
-        double noise = r->random != 0 ? 1 + draw(r, NOISE) / (double)NOISE : 1;
-        double score = frees / (double)(other.cost - cost->cost) * noise;
-        if (frees > 0 && score > most) {
-            most = score;
-            best = i;
+    int n = find_candidates(r, cost->at, NULL, found), best = -1;
+    while (n > 0) {
+        double most = 0;
+        for (int i = 0; i < n && r->left > 0; i++) {
+            plan_with(r, &found[i]);
+            PlanCost other = try_plan(r, &r->trial);
+            double frees = (double)(cost->over - other.over);
+            double noise = r->random != 0 ? 1 + draw(r, NOISE) / (double)NOISE : 1;
+            double score = frees / (double)(other.cost - cost->cost) * noise;
+            if (frees > 0 && score > most) {
+                most = score;
+                best = i;
+            }
         }
+        if (best >= 0 || n < CANDIDATES || r->left <= 0) {
+            break;
+        }
+        last = found[n - 1];
+        try_plan(r, r->plan); /* whose places are asked for */
+        n = find_candidates(r, cost->at, &last, found);
     }
     if (best >= 0) {
         plan_with(r, &found[best]);
@@ -240,86 +266,90 @@ static void take_out(Repeat *r) {
     plan_copy(r->s, r->plan, &r->trial);
 }
 
-/* The plan fits; finds others that do and cost less. False: none does. */
-static bool fit_cheaper(Repeat *r, int64_t touches) {
-    Plan best = {.call = {0}};
-    int64_t cost = try_plan(r, r->plan).cost, first = cost;
-    plan_copy(r->s, &best, r->plan);
-    r->random = 0x9e3779b97f4a7c15u;
-    r->left = touches;
-    while (cost > 0 && r->left > 0) {
-        take_out(r);
-        if (fit(r)) {
-            int64_t other = try_plan(r, r->plan).cost;
-            if (other <= cost) {
-                cost = other;
-                plan_copy(r->s, &best, r->plan);
-            }
-        }
-        plan_copy(r->s, r->plan, &best);
-    }
-    r->random = 0;
-    return cost < first;
+/* ---- curves --------------------------------------------------------------------------------- */
+
+static int64_t next_rung(int64_t limit, int part) {
+    return limit - limit / part - 1;
 }
 
-bool repeat_fit(PlanEval *e, Plan *plan, int64_t limit, int64_t touches) {
-    Repeat r = repeat_open(e, plan, limit);
-    bool fits = fit(&r);
+/* A plan that fits the limit, made of the one before it and, as long as accesses for that are left,
+ * from scratch: both go to the front, and the cheapest there is the next one before. */
+static bool fit_rung(Repeat *r, const Plan *order, Plan *before, int64_t limit) {
+    const int64_t left = r->left;
+    bool fits = false;
+    r->limit = limit;
+    if (r->afresh > 0) {
+        plan_copy(r->s, r->plan, order);
+        r->left = r->afresh;
+        fits = fit(r);
+        r->afresh = r->left;
+        r->left = left;
+    }
+    plan_copy(r->s, r->plan, before);
+    fits = fit(r) || fits;
     if (fits) {
-        fit_cheaper(&r, touches);
+        plan_copy(r->s, before, &r->front->at.at[front_find(r->front, limit)].plan);
     }
     return fits;
 }
 
-/* What is cheaper must not need more when it is placed. */
-static void fit_cheaper_placed(Repeat *r, int64_t limit) {
+/* Down the ladder until nothing fits, and between there and what did. */
+static void sweep(Repeat *r, const Plan *order) {
     Plan before = {.call = {0}};
-    plan_copy(r->s, &before, r->plan);
-    if (fit_cheaper(r, CHEAPER_TOUCHES) && plan_height(r->eval, r->plan) > limit) {
-        plan_copy(r->s, r->plan, &before);
-    }
-}
-
-/* What cannot be met is missed by as little as a few halvings find.
- */
-static void fit_least(Repeat *r, const Plan *once, int64_t peak) {
-    Plan least = {.call = {0}};
-    int64_t below = 0;
+    int64_t peak = try_plan(r, order).peak, below = 0;
+    plan_copy(r->s, &before, order);
     r->left = REPEAT_TOUCHES;
-    plan_copy(r->s, &least, once);
-    for (int i = 0; i < HALVINGS && below < peak; i++) {
-        r->limit = below + (peak - below) / 2;
-        plan_copy(r->s, r->plan, once);
-        if (fit(r)) {
-            plan_copy(r->s, &least, r->plan);
-            peak = try_plan(r, r->plan).peak;
+    r->afresh = AFRESH_TOUCHES;
+    while (below == 0 && peak > 0) {
+        const int64_t limit = next_rung(peak, RUNG);
+        if (fit_rung(r, order, &before, limit)) {
+            peak = limit;
         } else {
-            below = r->limit;
+            below = limit;
         }
     }
-    plan_copy(r->s, r->plan, &least);
+    for (int i = 0; i < HALVINGS && peak - below > 1; i++) {
+        const int64_t limit = below + (peak - below) / 2;
+        if (fit_rung(r, order, &before, limit)) {
+            peak = limit;
+        } else {
+            below = limit;
+        }
+    }
 }
 
-void plan_repeat(PlanEval *e, Plan *plan, int64_t limit) {
-    const Problem *s = e->s;
-    Repeat r = repeat_open(e, plan, limit);
-    Plan once = {.call = {0}};
-    plan_copy(s, &once, plan);
-    int64_t peak = try_plan(&r, plan).peak, above = 0;
-    bool fits = true;
-    /* Placing may need more than what is live: then less has to be live. */
-    for (int aim = 0; aim < AIMS && (fits = fit(&r)); aim++) {
-        above = plan_height(e, plan) - limit;
-        if (above <= 0) {
-            break;
-        }
-        r.limit -= above;
+/* Cheaper ones for each limit of the ladder and for the least, in turn. */
+static void cheapen(Repeat *r) {
+    Front *front = r->front;
+    int64_t rung[RUNGS];
+    int rungs = 0;
+    int64_t limit = front->at.at[front->at.count - 1].peak;
+    for (; rungs + 1 < RUNGS && limit > front->at.at[0].peak;
+         limit = next_rung(limit, CHEAPER_RUNG)) {
+        rung[rungs++] = limit;
     }
-    if (!fits) {
-        fit_least(&r, &once, peak);
-    } else if (above <= 0) {
-        fit_cheaper_placed(&r, limit);
+    rung[rungs++] = front->at.at[0].peak;
+    r->random = 0x9e3779b97f4a7c15u;
+    for (int turn = 0; front->at.count > 1 && r->left > 0; turn++, r->left--) {
+        r->limit = rung[turn % LEAST_TURN == 0 ? rungs - 1 : turn % rungs];
+        const FrontPlan *now = &front->at.at[front_find(front, r->limit)];
+        front->order = now->order;
+        plan_copy(r->s, r->plan, &now->plan);
+        take_out(r);
+        fit(r);
     }
+}
+
+void plan_curve(PlanEval *e, const Plan *order, int orders, Front *front, int64_t touches) {
+    Plan plan = {.call = {0}};
+    Repeat r = repeat_open(e, &plan, 0);
+    r.front = front;
+    for (int i = 0; i < orders; i++) {
+        front->order = i;
+        sweep(&r, &order[i]);
+    }
+    r.left = touches;
+    cheapen(&r);
 }
 
 int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less) {

@@ -2,18 +2,15 @@
 #ifndef MDLC_PASSES_PLAN_REPEAT_H
 #define MDLC_PASSES_PLAN_REPEAT_H
 
-#include "passes/plan/value.h"
+#include "passes/plan/front.h"
 
-/* Makes the plan fit the limit by calls that make values again, or need as little as was found. */
-void plan_repeat(PlanEval *e, Plan *plan, int64_t limit);
+/* Adds to the front plans of less and less bytes, down to the least that are found, that have the
+ * calls of one of the orders and some that make values again; then cheaper ones, as long as about
+ * `touches` accesses last. */
+void plan_curve(PlanEval *e, const Plan *order, int orders, Front *front, int64_t touches);
 
 /* Finds in `less` a plan that needs clearly less by calls that cost hardly anything beside `cost`,
  * that of the whole list; gives the bytes that saves, 0: none does. */
 int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less);
-
-/* The same for bytes that are live at once, whatever placing them takes: the search for what costs
- * least looks at about `touches` accesses. False: it does not fit. Of the problem it needs items
- * with what they read, touch, make and cost, and uses with their sizes and writers. */
-bool repeat_fit(PlanEval *e, Plan *plan, int64_t limit, int64_t touches);
 
 #endif

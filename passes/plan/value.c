@@ -10,6 +10,7 @@
 
 PlanEval plan_eval_new(const Problem *s) {
     return (PlanEval){.s = s,
+                      .memo = {.arena = s->arena},
                       .now = ARENA_ARRAY(s->arena, int, s->use.count + 1),
                       .place = ARENA_ARRAY(s->arena, int, s->n + 1)};
 }
@@ -80,16 +81,14 @@ static int64_t bytes_now(const void *ctx, const Buf *buf) {
 
 /* The value of `out` takes over the bytes of `in` where those die with this call. */
 static void take_over(PlanEval *e, const Step *step, int p, int in, int out) {
-    const Use *from = &e->s->use.at[in], *to = &e->s->use.at[out];
-    if (e->now[in] < 0 || e->now[out] < 0 || from->buf->kind != BUF_TEMP ||
-        to->buf->kind != BUF_TEMP || !layouts_agree(from->buf, to->buf)) {
+    if (e->now[in] < 0 || e->now[out] < 0) {
         return;
     }
     int old = plan_root(e, e->now[in]);
     PlanValue *v = &e->value[e->now[out]], *root = &e->value[old];
     const Bytes bytes = {bytes_now, e};
     if (root->last != p || v->first != p || v->root != e->now[out] || old == e->now[out] ||
-        e->taken[old] == p || !step_yields(&bytes, step, old, to->buf, 0)) {
+        e->taken[old] == p || !step_yields(&bytes, step, old, e->s->use.at[out].buf, 0)) {
         return;
     }
     v->root = old;
@@ -244,27 +243,59 @@ PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit) {
     return cost;
 }
 
+/* By call: its first step; then that behind the last call, where copies stand. */
+static int *number_calls(const PlanEval *e, const Plan *plan, Arena *scratch) {
+    int *start = ARENA_ARRAY(scratch, int, plan->call.count + 1), at = 0;
+    for (int p = 0; p < plan->call.count; p++) {
+        const int span = e->s->item[plan->call.at[p]].span;
+        start[p] = at;
+        at += span > 1 ? span : 1;
+    }
+    start[plan->call.count] = at;
+    return start;
+}
+
+/* By root: the step behind the last that touches its bytes. What is kept is copied at the end, in
+ * the order of uses. */
+static int *find_ends(const PlanEval *e, const int *start, int calls, Arena *scratch) {
+    const Problem *s = e->s;
+    int *end = ARENA_ARRAY(scratch, int, e->count + 1);
+    int *copy = ARENA_ARRAY(scratch, int, s->use.count + 1), copies = 0;
+    for (int u = 0; u < s->use.count; u++) {
+        copy[u] = s->use.at[u].kept ? ++copies : 0;
+    }
+    for (int v = 0; v < e->count; v++) {
+        const PlanValue *value = &e->value[v];
+        const int root = plan_root(e, v);
+        int own = value->last < calls ? start[value->last + 1] : 0;
+        own = s->use.at[value->use].kept ? start[calls] + copy[value->use] : own;
+        end[root] = own > end[root] ? own : end[root];
+    }
+    return end;
+}
+
 int64_t plan_height(PlanEval *e, const Plan *plan) {
     const Problem *s = e->s;
     Arena scratch = {0};
     plan_eval(e, plan, INT64_MAX);
-    AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->count + s->n + 1);
+    const int *start = number_calls(e, plan, &scratch);
+    const int *end = find_ends(e, start, plan->call.count, &scratch);
+    AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->count + s->inside.count + 1);
     int n = 0;
     for (int v = 0; v < e->count; v++) {
         const PlanValue *value = &e->value[v];
         int64_t size = s->use.at[value->use].size;
         if (value->root == v && value->in == NULL && size > 0) {
-            item[n++] = (AllocItem){value->first, value->last + 1, size};
+            item[n++] = (AllocItem){start[value->first], end[v], size};
         }
     }
-    for (int p = 0; p < plan->call.count; p++) {
-        int64_t size = s->item[plan->call.at[p]].inner;
-        if (size > 0) {
-            item[n++] = (AllocItem){p, p + 1, size};
-        }
+    for (int i = 0; i < s->inside.count; i++) {
+        const Inside *in = &s->inside.at[i];
+        int at = start[e->place[in->item]];
+        item[n++] = (AllocItem){at + in->first, at + in->last, in->size};
     }
     int64_t *offset = ARENA_ARRAY(&scratch, int64_t, n + 1);
-    int64_t height = alloc_place(&scratch, item, n, ALLOC_STEPS, offset);
+    int64_t height = alloc_place_any(&e->memo, item, n, offset);
     arena_free(&scratch);
     return height;
 }

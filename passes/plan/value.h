@@ -3,6 +3,7 @@
 #ifndef MDLC_PASSES_PLAN_VALUE_H
 #define MDLC_PASSES_PLAN_VALUE_H
 
+#include "passes/plan/alloc.h"
 #include "passes/plan/problem.h"
 
 /* The calls of a list by item. Every item stands in it, after all its predecessors; one that is
@@ -37,6 +38,7 @@ typedef struct {
     int64_t *change; /* of live bytes, by call */
     int *place;      /* by item: of its first call */
     int calls;       /* what change has room for */
+    AllocMemo memo;  /* of plan_height */
 } PlanEval;
 
 PlanEval plan_eval_new(const Problem *s);
@@ -44,7 +46,7 @@ PlanEval plan_eval_new(const Problem *s);
 PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit);
 /* The value whose bytes value v of the last evaluation has: itself, or one that dies for it. */
 int plan_root(const PlanEval *e, int v);
-/* The bytes that placing its values takes, about: what the list of a loop needs counts as one. */
+/* The bytes that placing its values takes, to the byte; of an entry's list. */
 int64_t plan_height(PlanEval *e, const Plan *plan);
 /* May item i run again at `place` of the plan that was evaluated last? It is pure, and what it
  * reads has not been overwritten since it ran first. */

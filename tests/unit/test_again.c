@@ -295,7 +295,8 @@ static void test_carry(void **state) {
     plan_apply(p, &plan, &eval);
     e->step.at[3]->lowered = 2; /* as if it had been lowered there */
     program_number(e);
-    plan_offsets(e);
+    AllocMemo memo = {.arena = &arena};
+    plan_offsets(e, &memo);
     plan_regions(p, true);
     const char *fault = check_program(&arena, p);
     assert_non_null(fault);
@@ -403,6 +404,7 @@ static void test_models(void **state) {
         for (int i = 0; i < p->entry.count; i++) {
             const ProgramEntry *e = p->entry.at[i];
             assert_int_equal(e->planned_bytes, e->lower_bound_bytes);
+            assert_int_equal(e->planned_height, e->arena_bytes);
         }
         ProgramEntry *e = p->entry.at[0];
         for (int i = 0; i < p->entry.count && k == PATHS - 1; i++) {

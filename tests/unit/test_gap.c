@@ -125,6 +125,7 @@ static void test_gaps(void **state) {
             fail_msg("form %d computes something else", form);
         }
         assert_int_equal(g.e->lower_bound_bytes, g.e->planned_bytes);
+        assert_int_equal(g.e->arena_bytes, g.e->planned_height);
         assert_ptr_equal(buf_root(g.next), g.carry);
         const bool shares = form <= INSIDE;
         assert_int_equal(buf_root(g.mid) == g.carry, shares);

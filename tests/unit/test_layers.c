@@ -119,18 +119,49 @@ static int64_t peak_by_hand(const Net *net, const Plan *plan, double *again) {
 static double repeated(const Net *net, int tenths, double *seconds) {
     Arena *arena = net->problem.arena;
     PlanEval eval = net->eval;
+    Front front = {.arena = arena};
     double again;
     int64_t limit = peak_by_hand(net, &net->once, &again) / 10 * tenths;
-    Plan plan = {.call = {0}};
-    for (int i = 0; i < net->once.call.count; i++) {
-        VEC_PUSH(arena, &plan.call, net->once.call.at[i]);
-    }
     clock_t start = clock();
-    bool fits = repeat_fit(&eval, &plan, limit, TOUCHES);
+    plan_curve(&eval, &net->once, 1, &front, TOUCHES);
     *seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    bool met = peak_by_hand(net, &plan, &again) <= limit;
-    assert_true(fits == met);
-    return fits ? 100 * again / net->cost : -1;
+    int found = front_find(&front, limit);
+    if (found < 0) {
+        return -1;
+    }
+    assert_true(peak_by_hand(net, &front.at.at[found].plan, &again) <= limit);
+    return 100 * again / net->cost;
+}
+
+/* What a curve keeps: each plan needs and costs what it says, fewer bytes cost more, and of two
+ * limits the larger one never gets what costs more, whoever asked before. */
+static void test_curve(void **state) {
+    (void)state;
+    enum { LIMITS = 100, FEW = 2000000 };
+    Arena arena = {0};
+    Net *net = read_net(&arena, "unet");
+    Front front = {.arena = &arena};
+    double again;
+    const int64_t whole = peak_by_hand(net, &net->once, &again);
+    plan_curve(&net->eval, &net->once, 1, &front, FEW);
+    assert_true(front.at.count > 10);
+    for (int i = 0; i < front.at.count; i++) {
+        const FrontPlan *one = &front.at.at[i];
+        assert_int_equal(peak_by_hand(net, &one->plan, &again), one->peak);
+        assert_true(again == (double)one->cost);
+        assert_true(i == 0 || (one->peak > one[-1].peak && one->cost < one[-1].cost));
+    }
+    const int64_t least = front_choose(&front, &net->eval, 1)->height;
+    int64_t before = INT64_MAX;
+    for (int k = 0; k <= LIMITS; k++) {
+        const int64_t limit = k == LIMITS ? whole : least + (whole - least) / LIMITS * k;
+        const FrontPlan *one = front_choose(&front, &net->eval, limit);
+        assert_true(one->height <= limit && one->cost <= before);
+        before = one->cost;
+    }
+    assert_true(front_choose(&front, &net->eval, least - 1)->height == least);
+    assert_true(before == 0);
+    arena_free(&arena);
 }
 
 /* Within 0.02 points of the least work, in a second. A line: net, tenths of its peak, a lower bound
@@ -192,6 +223,7 @@ static void test_little(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_optima),
-                                       cmocka_unit_test(test_little)};
+                                       cmocka_unit_test(test_little),
+                                       cmocka_unit_test(test_curve)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static void assert_right(Arena *arena, const Program *p, uint64_t meant, uint64_
     }
     assert_true(e->arena_bytes >= e->lower_bound_bytes);
     assert_int_equal(e->lower_bound_bytes, e->planned_bytes);
+    assert_int_equal(e->arena_bytes, e->planned_height);
 }
 
 static int repeats_of(const StepList *list) {
