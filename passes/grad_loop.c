@@ -28,6 +28,7 @@ struct Replay {
     bool *constant; /* the same in every iteration, by id */
     int *readers;   /* by id: of the forward body, its results too */
     int nconstant;  /* of both */
+    double kept;    /* bytes of what inner_is_kept has said yes to, of all turns */
 };
 
 /* --- activity --------------------------------------------------------------------------------- */
@@ -320,6 +321,44 @@ static bool looked_up_again(Replay *r, const Node *n) {
            type_bytes(*n->in[1]->type) <= type_bytes(*n->type) / SMALL;
 }
 
+/* Of all turns of the loop and of those around it. */
+static double all_turns(const Node *loop) {
+    double turns = (double)loop->attr->trip;
+    const Node *around = loop->region->owner;
+    return around && around->op == OP_LOOP ? turns * all_turns(around) : turns;
+}
+
+/* What a turn of the body makes, bodies of loops in it included. */
+static double made_bytes(const Region *body) {
+    double bytes = 0;
+    for (int i = 0; i < body->node.count; i++) {
+        const Node *n = body->node.at[i];
+        const OpClass cls = op_info[n->op].cls;
+        const bool made = n->op != OP_LOOP && (cls == CLASS_MAP || cls == CLASS_CALL);
+        bytes += made ? (double)type_bytes(*n->type) : 0;
+        bytes += n->op == OP_LOOP ? made_bytes(n->body) : 0;
+    }
+    return bytes;
+}
+
+/* Is `n`, a result of a loop in a body of which carries alone are kept, stacked all the same? So
+ * are the slopes of the stages of an equation, with which its adjoint begins each stage, where they
+ * are few beside what the field makes on its way to them: where a quarter of what one turn of the
+ * inner loop makes holds those of all turns. */
+static bool inner_is_kept(Replay *r, const Node *n) {
+    enum { PART = 4, FLOPS_A_BYTE = 64 };
+    const Node *inner = n->op == OP_PICK && r->save == GRAD_SAVE_CARRIES ? n->in[0] : NULL;
+    const double slice = (double)type_bytes(*n->type);
+    if (!inner || inner->attr->checkpoint == CHECKPOINT_AFRESH || loop_ends_itself(inner->attr) ||
+        loop_ends_itself(r->loop->attr) || node_flops(inner) < FLOPS_A_BYTE * slice) {
+        return false;
+    }
+    const double stack = all_turns(r->loop) * slice;
+    const bool kept = r->kept + stack <= made_bytes(inner->body) / PART;
+    r->kept += kept ? stack : 0;
+    return kept;
+}
+
 /* The one decision, of any node but a parameter: made again, or stacked? */
 static bool made_again(Replay *r, const Node *n) {
     const Node *decides = n->op == OP_PICK ? n->in[0] : n;
@@ -328,6 +367,9 @@ static bool made_again(Replay *r, const Node *n) {
     bool same = same_every_time(r, decides);
     if (hint && (!hint->keep || !computed_again(GRAD_SAVE_ALL, decides, same))) {
         return !hint->keep;
+    }
+    if (inner_is_kept(r, n)) {
+        return false;
     }
     return (!r->run->plan->late && plan_makes_again(r->run->plan, what)) || looked_up_again(r, n) ||
            (computed_again(r->save, decides, same) &&

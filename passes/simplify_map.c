@@ -148,6 +148,9 @@ static Node *sub_rule(Graph *g, const Node *n, Node *const *in) {
     if (in[1]->op == OP_NEG) {
         return map2(g, OP_ADD, in[0], in[1]->in[0]);
     }
+    if (in[0]->op == OP_NEG && in[0]->in[0] == in[1] && is_float(in[1])) { /* to the bit */
+        return map2(g, OP_MUL, in[1], node_const(g, in[1]->type->elem, -2));
+    }
     return in[0] == in[1] && !is_float(in[0]) ? node_full(g, *n->type, 0) : NULL;
 }
 

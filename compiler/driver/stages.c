@@ -5,6 +5,7 @@
 #include "compiler/keep.h"
 #include "passes/again.h"
 #include "passes/chunk.h"
+#include "passes/factor.h"
 #include "passes/final.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
@@ -40,6 +41,7 @@ typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry)
 ALONE(orders)
 ALONE(simplify)
 ALONE(hoist)
+ALONE(factor)
 ALONE(halo)
 ALONE(layout)
 ALONE(narrow)
@@ -53,6 +55,7 @@ ALONE(fma)
     }
 APPLIES(orders)
 APPLIES(hoist)
+APPLIES(factor)
 APPLIES(merge)
 APPLIES(halo)
 APPLIES(layout)
@@ -211,6 +214,7 @@ static const struct {
     {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},
     {"hoist", run_hoist, STAGE_OPTIMISED, applies_hoist, false, false, false},
     {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},
+    {"factor", run_factor, STAGE_OPTIMISED, applies_factor, false, false, false},
     {"merge", merge, STAGE_OPTIMISED, applies_merge, false, false, false},
     {"halo", run_halo, STAGE_OPTIMISED, applies_halo, false, false, false},
     {"layout", run_layout, STAGE_OPTIMISED, applies_layout, false, false, false},

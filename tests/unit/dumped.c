@@ -4,6 +4,7 @@
 #include "compiler/equal.h"
 #include "lang/elab.h"
 #include "passes/chunk.h"
+#include "passes/factor.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/halo.h"
@@ -139,6 +140,7 @@ static const struct {
               {"simplify", pass_simplify, STAGE_OPTIMISED},
               {"hoist", pass_hoist, STAGE_OPTIMISED},
               {"clean", pass_simplify, STAGE_OPTIMISED},
+              {"factor", pass_factor, STAGE_OPTIMISED},
               {"merge", merge, STAGE_OPTIMISED},
               {"halo", pass_halo, STAGE_OPTIMISED},
               {"layout", pass_layout, STAGE_OPTIMISED},

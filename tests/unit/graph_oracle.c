@@ -5,6 +5,7 @@
 #include "directional.h"
 #include "passes/again.h"
 #include "passes/chunk.h"
+#include "passes/factor.h"
 #include "passes/final.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
@@ -30,13 +31,13 @@
 enum { NOISES = 3, MORE_NOISES = 12 };
 static const double wide_noise = 0x1p-36, low_noise = 0x1p-22;
 
-static const char *const pass_names[ORACLE_PASSES] = {"match",  "chunk",  "grad",  "simplify",
-                                                      "hoist",  "clean",  "merge", "halo",
-                                                      "layout", "narrow", "sums",  "fma"};
+static const char *const pass_names[ORACLE_PASSES] = {
+    "match", "chunk", "grad",   "simplify", "hoist", "clean", "factor",
+    "merge", "halo",  "layout", "narrow",   "sums",  "fma"};
 static const GraphStage pass_stages[ORACLE_PASSES] = {
-    STAGE_BUILT,     STAGE_BUILT,     STAGE_GRAD,      STAGE_OPTIMISED,
-    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED,
-    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
+    STAGE_BUILT,     STAGE_BUILT,     STAGE_GRAD,      STAGE_OPTIMISED, STAGE_OPTIMISED,
+    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED,
+    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
 
 /* Nothing there is large: by limits that make the smallest chains loops. */
 static Region *chunk(Graph *g, const Region *region) {
@@ -90,8 +91,8 @@ static Region *merge(Graph *g, const Region *region) {
 
 OracleOptions oracle_options(void) {
     return (OracleOptions){.pass = {pass_simplify, chunk, grad_calls, pass_simplify, pass_hoist,
-                                    pass_simplify, merge, pass_halo, pass_layout, pass_narrow,
-                                    pass_sums, pass_fma}};
+                                    pass_simplify, pass_factor, merge, pass_halo, pass_layout,
+                                    pass_narrow, pass_sums, pass_fma}};
 }
 
 typedef struct {

@@ -18,7 +18,7 @@
 /* Passes of the pipeline by their places. */
 enum { ORACLE_GRAD = 2, ORACLE_SIMPLIFY = 3, ORACLE_HOIST = 4 };
 typedef Region *(*OraclePass)(Graph *g, const Region *region);
-enum { ORACLE_PASSES = 12, ORACLE_CALLS = 2 };
+enum { ORACLE_PASSES = 13, ORACLE_CALLS = 2 };
 enum { SEEN_TOP, SEEN_LOOP, SEEN_GRAD, SEEN_EMITTED, SEEN_KINDS };
 
 typedef struct {

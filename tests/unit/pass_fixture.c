@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "pass_fixture.h"
+#include "passes/factor.h"
 #include "passes/halo.h"
 #include "passes/hoist.h"
 #include "passes/layout.h"
@@ -45,6 +46,8 @@ Region *optimise(Fixture *f, const Region *region) {
     now = pass_hoist(f->g, now);
     region_verify(now, STAGE_GRAD);
     now = pass_simplify(f->g, now);
+    region_verify(now, STAGE_GRAD);
+    now = pass_factor(f->g, now);
     region_verify(now, STAGE_GRAD);
     now = pass_merge(f->g, now, NULL);
     region_verify(now, STAGE_GRAD);
