@@ -73,18 +73,63 @@ static void print_buf(Text *out, const Program *p, const Buf *b) {
     text_printf(out, "    (void)%s;\n", b->name);
 }
 
+/* A scalar that the step touches itself: in a loop around it may be the slice of a stack. */
+static const char *scalar_at(Lowered *l, const Step *step, const Buf *buf) {
+    Text at = {.arena = &l->arena};
+    const AccessList *touch = step_touches(step);
+    text_printf(&at, "%s[0", buf->name);
+    for (int i = 0; i < touch->count; i++) {
+        const Access *a = &touch->at[i];
+        for (int k = 0; a->buf == buf && k < ACCESS_SLICES && a->slice[k] != NULL; k++) {
+            text_printf(&at, " + i%d * %lld", a->slice[k]->index, (long long)buf->stride[k]);
+        }
+    }
+    text_add(&at, "]");
+    return at.at;
+}
+
+static void print_loop_head(Lowered *l, const Step *s) {
+    const long long end = (long long)s->trip - 1;
+    Text *out = &l->text;
+    text_printf(out, "int64_t i%d, end%d = %lld;\n", s->index, s->index, end);
+    if (s->last != NULL) {
+        const char *last = scalar_at(l, s, s->last);
+        text_printf(out, "    end%d = %s < %lld ? %s : %lld;\n", s->index, last, end, last, end);
+    }
+    text_printf(out,
+                s->reverse ? "    for (i%d = end%d; i%d >= 0" : "    for (i%d = 0; i%d <= end%d",
+                s->index, s->index, s->index);
+    text_printf(out, "%s%s; i%d%s) {\n", s->go != NULL ? " && " : "",
+                s->go != NULL ? scalar_at(l, s, s->go) : "", s->index, s->reverse ? "--" : "++");
+}
+
+/* The slices behind the last index become zeros. */
+static void print_clear(Lowered *l, const Step *s) {
+    const long long slice = (long long)s->dst->stride[0];
+    const char *last = scalar_at(l, s, s->src);
+    if (step_find(s, s->dst)->slice[0] != NULL) {
+        BUG("a slice of a stack is cleared");
+    }
+    text_printf(&l->text,
+                "for (int64_t k = (%s + 1) * %lld; k < %lld; k++) {\n        %s[k] = 0;\n    }\n",
+                last, slice, slice * (long long)s->dst->type->dim[0], s->dst->name);
+}
+
 static void print_list(Lowered *l, const Program *p, const StepList *list, const Step *loop) {
     Text *out = &l->text;
     for (int i = 0; i < list->count; i++) {
         const Step *s = list->at[i];
         text_add(out, "    ");
         if (s->kind == STEP_LOOP) {
-            text_printf(out, "for (int64_t i%d = %lld; i%d %s; i%d%s) {\n", s->index,
-                        s->reverse ? (long long)s->trip - 1 : 0, s->index,
-                        s->reverse ? ">= 0" : str_printf(&l->arena, "< %lld", (long long)s->trip),
-                        s->index, s->reverse ? "--" : "++");
+            print_loop_head(l, s);
             print_list(l, p, &s->body, s);
             text_add(out, "    }\n");
+            if (s->made != NULL) {
+                text_printf(out, "    %s = (int32_t)(i%d - 1);\n", scalar_at(l, s, s->made),
+                            s->index);
+            }
+        } else if (s->kind == STEP_CLEAR) {
+            print_clear(l, s);
         } else if (s->kind == STEP_COPY) {
             text_printf(out, "memcpy(%s, %s, %lld);\n", s->dst->name, s->src->name,
                         (long long)s->src->bytes);

@@ -23,6 +23,14 @@ typedef struct {
 
 typedef VEC(Step *) Order;
 
+/* A Buf that a loop reads itself: its last index, or whether it goes on. */
+typedef struct {
+    const Step *loop;
+    const Buf *buf;
+    Digests seen;  /* each time that it was read, of the run with storages of its own */
+    int64_t nread; /* how often in the planned run */
+} Bound;
+
 struct Poison {
     Arena *arena;
     const Program *p;
@@ -32,13 +40,11 @@ struct Poison {
     const Step **of; /* whose they are */
     int nmeant;
     VEC(const StepList *) list;
-    VEC(Order) order;  /* as meant, of each list */
-    bool *lasting;     /* by id: reads of its value cannot be counted */
-    Digests *ends;     /* by id: its value at the end of each turn of its list */
-    VEC(Digests) last; /* by loop with a last index: that of each time it begins */
-    Order ending;      /* these loops */
-    Counts nlast;      /* how often they have begun in the planned run */
-    Counts *reads;     /* by id: how often each of its values is read */
+    VEC(Order) order; /* as meant, of each list */
+    bool *lasting;    /* by id: reads of its value cannot be counted */
+    Digests *ends;    /* by id: its value at the end of each turn of its list */
+    VEC(Bound) bound; /* what loops read themselves */
+    Counts *reads;    /* by id: how often each of its values is read */
 };
 
 typedef struct {
@@ -178,6 +184,9 @@ static void note_list(Poison *x, const StepList *list) {
     VEC_PUSH(x->arena, &x->order, order);
     for (int i = 0; i < list->count; i++) {
         if (list->at[i]->kind == STEP_LOOP) {
+            for (int k = 0; k < list->at[i]->own.count; k++) { /* loops count no reads */
+                x->lasting[list->at[i]->own.at[k].buf->id] = true;
+            }
             note_list(x, &list->at[i]->body);
         } else {
             note_step(x, list->at[i]);
@@ -563,29 +572,69 @@ static bool end_list(Run *r, const Step *loop) {
     return true;
 }
 
-/* A loop reads its last index as it begins. */
-static bool read_last(Run *r, const Step *loop) {
-    Poison *x = r->x;
-    if (loop->last == NULL) {
+/* What the loop touches of `buf` itself: in a loop around it may be the slice of a stack. */
+static Block own_block(const Run *r, const Step *loop, const Buf *buf) {
+    const Buf *meant = &r->x->buf[buf->id], *now = r->planned ? buf : meant;
+    const int64_t elem = (int64_t)elem_bytes(meant->type->elem);
+    Block block = {.n = meant->bytes};
+    int64_t from = 0;
+    for (int k = 0; k < loop->own.count; k++) {
+        const Access *a = &loop->own.at[k];
+        for (int level = 0; a->buf == buf && level < ACCESS_SLICES && a->slice[level]; level++) {
+            for (int d = 0; d < r->depth; d++) {
+                const int64_t index = r->loop[d] == a->slice[level] ? r->index[d] : 0;
+                from += index * now->stride[level] * elem;
+                block.from += index * meant->stride[level] * elem;
+            }
+            block.n = meant->stride[level] * elem;
+        }
+    }
+    block.at = place(r, buf, from, block.n);
+    return block;
+}
+
+static Bound *bound_of(Poison *x, const Step *loop, const Buf *buf) {
+    for (int k = 0; k < x->bound.count; k++) {
+        if (x->bound.at[k].loop == loop && x->bound.at[k].buf == buf) {
+            return &x->bound.at[k];
+        }
+    }
+    VEC_PUSH(x->arena, &x->bound, ((Bound){.loop = loop, .buf = buf}));
+    return &x->bound.at[x->bound.count - 1];
+}
+
+/* A loop reads its last index as it begins, and before each turn whether it goes on. */
+static bool read_bound(Run *r, const Step *loop, const Buf *buf) {
+    if (buf == NULL) {
         return true;
     }
-    int k = 0;
-    while (k < x->ending.count && x->ending.at[k] != loop) {
-        k++;
-    }
-    if (k == x->ending.count) {
-        VEC_PUSH(x->arena, &x->ending, (Step *)(uintptr_t)loop);
-        VEC_PUSH(x->arena, &x->last, (Digests){0});
-        VEC_PUSH(x->arena, &x->nlast, 0);
-    }
-    const unsigned char *at = place(r, loop->last, 0, loop->last->bytes);
-    const uint64_t hash = at != NULL ? digest(at, loop->last->bytes) : 0;
+    Bound *bound = bound_of(r->x, loop, buf);
+    const Block block = own_block(r, loop, buf);
+    const uint64_t hash = block.at != NULL ? digest(block.at, block.n) : 0;
     if (!r->planned) {
-        VEC_PUSH(x->arena, &x->last.at[k], hash);
+        VEC_PUSH(r->x->arena, &bound->seen, hash);
         return true;
     }
-    return hash == x->last.at[k].at[x->nlast.at[k]++] ||
-           harm(r, "loop %d ends by wrong bytes in %s", loop->id, loop->last->name);
+    return hash == bound->seen.at[bound->nread++] ||
+           harm(r, "loop %d ends by wrong bytes in %s", loop->id, buf->name);
+}
+
+/* As it ends it writes how far it went. */
+static bool write_made(Run *r, const Step *loop) {
+    const Buf *buf = loop->made;
+    if (buf == NULL) {
+        return true;
+    }
+    const Block block = own_block(r, loop, buf);
+    if (block.at == NULL) {
+        return harm(r, "loop %d reaches %s outside of its region", loop->id, buf->name);
+    }
+    value_ends(r, buf);
+    noise(block.at, block.n, mix(mix(r->seed, (uint64_t)buf->id), (uint64_t)r->nvalue[buf->id]));
+    if (r->planned) {
+        memcpy(r->own[buf->id] + block.from, block.at, (size_t)block.n);
+    }
+    return true;
 }
 
 /* The stacks of which `loop` writes slices. */
@@ -638,7 +687,7 @@ static bool run_list(Run *r, const StepList *list, const Step *loop) {
         if (r->depth == DEPTH) {
             BUG("loops too deep");
         }
-        if (!read_last(r, step)) {
+        if (!read_bound(r, step, step->last)) {
             return false;
         }
         int d = r->depth++;
@@ -649,11 +698,14 @@ static bool run_list(Run *r, const StepList *list, const Step *loop) {
         }
         for (int64_t k = 0; k < step->trip; k++) {
             r->index[d] = step->reverse ? step->trip - 1 - k : k;
-            if (!run_list(r, &step->body, step)) {
+            if (!read_bound(r, step, step->go) || !run_list(r, &step->body, step)) {
                 return false;
             }
         }
         r->depth--;
+        if (!write_made(r, step)) {
+            return false;
+        }
     }
     return end_list(r, loop);
 }
@@ -699,9 +751,9 @@ static Run open_run(Poison *x, Arena *arena, uint64_t seed, bool planned) {
     for (int id = 0; id < p->nbuf && !planned; id++) {
         x->reads[id].count = x->ends[id].count = 0;
     }
-    for (int k = 0; k < x->ending.count; k++) {
-        x->last.at[k].count = planned ? x->last.at[k].count : 0;
-        x->nlast.at[k] = 0;
+    for (int k = 0; k < x->bound.count; k++) {
+        x->bound.at[k].seen.count = planned ? x->bound.at[k].seen.count : 0;
+        x->bound.at[k].nread = 0;
     }
     for (int i = 0; i < x->nmeant; i++) {
         x->meant[i].turn = 0;

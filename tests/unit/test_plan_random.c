@@ -128,8 +128,9 @@ static void test_samples(void **state) {
     if (setting("SECONDS", 0) > 0) {
         skip_because("SECONDS are for random programs");
     }
-    static const char *const paths[] = {"samples/chars.mdl", "samples/diabetes.mdl",
-                                        "samples/digits.mdl", "samples/residual.mdl"};
+    static const char *const paths[] = {
+        "samples/chars.mdl",    "samples/diabetes.mdl", "samples/digits.mdl",
+        "samples/residual.mdl", "tests/suites/ode.mdl", "tests/unit/programs/ode_plans.mdl"};
     ChangeCount count = {0};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         sample_changes(&count, paths[i], (int)setting("SAMPLES", 10));
