@@ -58,6 +58,7 @@ enum {
     MD_TILE_CLAIM_BYTES = MD_TUNED(1 << 22, 256), /* as it does not such a result; its sums have */
     MD_TILE_CLAIM_STEPS = 256,            /* so many terms, most: longer ones hide what it takes */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
+    MD_TILE_DOTS_PARTS = MD_TUNED(8, 3), /* of such a sum that is cut, about */
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
     MD_TILE_GROUP = MD_TUNED(1024, 3), /* blocks of the summed axes that are added one to another */
@@ -288,9 +289,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
     const double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
                             (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
-    const int chunked = !swapped && tiles < 16 && products >= MD_TILE_CHUNKED;
+    const int chunked = (!swapped || dots) && tiles < 16 && products >= MD_TILE_CHUNKED;
     if (chunked && p.k0.n * p.k1.n == 1 && p.k2.n >= 2 * MD_TILE_K_PART) {
-        most = md_tile_min(most, (p.k2.n + 1) / 2);
+        most = md_tile_min(most, (p.k2.n + 1) / (dots ? MD_TILE_DOTS_PARTS : 2));
     }
     int64_t blocks = (k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? k2.n : md_tile_up((k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);

@@ -13,6 +13,9 @@ enum {
     JAM_BLOCKS = TUNED(4, 1),  /* least blocks of eight rows */
     JAM_SHARED = TUNED(3, 0),  /* additions, or loads, that rows must share */
     JAM_COST = TUNED(40, 40),  /* of one row: beyond it, what is shared is little of it */
+    PIECES = TUNED(16, 3),     /* of long rows, about, which threads share where rows are few: */
+    PIECE_UNIT = TUNED(64, 2), /* a row is longer than there are rows by PIECES, and its pieces */
+    PIECE_MOST = TUNED(512, 4), /* are multiples of the unit, at most so long */
     JUMP_COST = 4              /* most that a load across the vector axis costs */
 };
 
@@ -242,12 +245,39 @@ static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
     return cost;
 }
 
+/* Elements of the pieces of the rows that threads share, the same as sums down the columns have
+ * (cpu_column); 0: threads share rows. Few long rows are a wide layer's: its sums and its weights'
+ * gradients go by columns, and who made these has them in its cache. */
+static int64_t jammed_piece(const KernelBuild *b, const Radix *r, bool parallel) {
+    const int64_t columns = b->k->axis[r->axis[r->n - 1]].extent, rows = r->count / columns;
+    if (!parallel || columns < PIECES * PIECE_UNIT || columns < PIECES * rows) {
+        return 0;
+    }
+    int64_t pieces = (columns + PIECE_MOST - 1) / PIECE_MOST;
+    pieces = pieces < PIECES ? PIECES : pieces;
+    return align_up((columns + pieces - 1) / pieces, PIECE_UNIT);
+}
+
 static void jammed_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)plan;
     const Radix *r = &part->rows;
-    nest_lets(b, &b->k->body, 0, &part->roots);
-    block_jam(b, &b->k->body, 0, r->axis, r->n - 1, r->axis[r->n - 1], nest_parallel(b, part), NULL,
-              &part->roots);
+    const int last = r->axis[r->n - 1];
+    const bool parallel = nest_parallel(b, part);
+    const int64_t span = jammed_piece(b, r, parallel);
+    StmtList *list = &b->k->body;
+    AxisSet scope = 0;
+    int piece = -1;
+    nest_lets(b, list, 0, &part->roots);
+    if (span > 0) {
+        piece = kernel_axis(b->k, (b->k->axis[last].extent + span - 1) / span, "c");
+        list = nest_loops(b, list, &piece, 1, true);
+        scope = (AxisSet)1 << piece;
+    }
+    Stmt *vector = block_jam(b, list, scope, r->axis, r->n - 1, last, parallel && span == 0, NULL,
+                             &part->roots);
+    if (span > 0) {
+        nest_piece(b, vector, piece, span);
+    }
 }
 
 const Schedule cpu_turned = {"turned", 1 << PART_MAP, turned_fits, turned_cost, turned_emit};
