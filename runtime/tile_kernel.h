@@ -29,6 +29,7 @@
 #define MD_HI MD_HI_F32
 #define MD_EV MD_EV_F32
 #define MD_OD MD_OD_F32
+#define MD_HALVES MD_HALVES_F32
 #endif
 #else
 #ifndef MD_TILE_F64_H
@@ -43,6 +44,7 @@
 #define MD_HI MD_HI_F64
 #define MD_EV MD_EV_F64
 #define MD_OD MD_OD_F64
+#define MD_HALVES MD_HALVES_F64
 #endif
 #endif
 
@@ -117,7 +119,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_DOT_COL(r) const MD_REAL *q##r = y + md_tile_min(col + r, cols - 1) * yc + i * yk1;
 #define MD_DOT_ROW(v) const MD_VEC y##v = *(const MD_VEC_U *)(const void *)(p + v * xr2 + j);
 #define MD_DOT_VEC(r) const MD_VEC e = *(const MD_VEC_U *)(const void *)(q##r + j);
-#define MD_DOT_PUT(r, v) memcpy(part[v][r], &c##r##_##v, sizeof zero);
+#define MD_DOT_PUT(r, v) part[v][r] = c##r##_##v;
 /* end: DOTS */
 
 /* For one vector, then for more: their sums, the element of a row, by E, times each of them. */
@@ -218,21 +220,24 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                                     int64_t nk2, MD_REAL *strip, int64_t ld, int first) {          \
         const MD_VEC zero = {0};                                                                   \
         for (int64_t col = 0; col < cols; col += C) {                                              \
-            MD_REAL part[R][C][MD_LANES];                                                          \
+            enum { G = MD_VBYTES / 16 };                                                           \
+            MD_VEC part[R][C];                                                                     \
             MD_ROWS##C(MD_SUM##R) for (int64_t i = 0; i < nk1; i++) {                              \
                 const MD_REAL *p = x + i * xk1;                                                    \
                 MD_ROWS##C(MD_DOT_COL) for (int64_t j = 0; j + MD_LANES <= nk2; j += MD_LANES) {   \
                     MD_DOT_ROWS##R MD_ROWS##C(MD_DOT_MAC##R)                                       \
                 }                                                                                  \
             }                                                                                      \
-            MD_ROWS##C(MD_DOT_PUT##R) MD_FOLD(8) MD_FOLD(4) MD_FOLD(2) MD_FOLD(1)                  \
+            MD_ROWS##C(MD_DOT_PUT##R) MD_TN(fold)(part[0], R * C);                                 \
             for (int64_t at = 0; at < R * C; at++) {                                               \
                 const int64_t r = at / C, c = col + at % C;                                        \
                 if (c < cols) {                                                                    \
-                    MD_REAL *to = strip + r * ld + c;                                              \
-                    const MD_REAL sum = MD_TN(dot_end)(part[r][at % C][0], x + r * xr2, xk1,       \
-                                                       y + c * yc, yk1, nk1, nk2);                 \
-                    *to = first ? sum : *to + sum;                                                 \
+                    const int64_t l = at % MD_LANES; /* the last steps brought 16 bytes together */\
+                    const int64_t place = at - l + l % G * (16 / MD_ELEM) + l / G;                 \
+                    MD_REAL sum;                                                                   \
+                    memcpy(&sum, (const MD_REAL *)(const void *)part + place, sizeof sum);         \
+                    sum = MD_TN(dot_end)(sum, x + r * xr2, xk1, y + c * yc, yk1, nk1, nk2);        \
+                    strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;                     \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -305,7 +310,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
 
 /* ---- moving blocks: transposes and packing --------------------------------------------------- */
 
-#ifdef MD_TURN_VECTORS
+#if MD_VBYTES > 0
 /* to[j * to_ld + i] (+)= from[i * from_ld + j] for a square of MD_LANES, in registers; rows from
  * `rows` on are not read and count as zero. */
 MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
@@ -399,7 +404,7 @@ MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
     for (int64_t i = 0; i < rows; i += MD_LANES) {
         const int64_t n = md_tile_min(MD_LANES, rows - i);
         int64_t j = 0;
-#ifdef MD_TURN_VECTORS
+#if MD_VBYTES > 0
         for (; (n == MD_LANES || pad) && j + MD_LANES <= cols; j += MD_LANES) {
             MD_TN(square)(to + j * to_ld + i, to_ld, from + i * from_ld + j, from_ld, n, add);
         }
@@ -479,12 +484,13 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
 
 /* Vectors along k2: eight columns times a row, or four times more; lanes are added by halves. */
 #if MD_VBYTES > 0
-#define MD_FOLD(half)                                                                              \
-    for (size_t at = 0; (half) < MD_LANES && at < sizeof part / MD_ELEM; at += MD_LANES) {         \
-        typedef MD_REAL some __attribute__((vector_size(MD_ELEM * (half)), aligned(4)));           \
-        MD_REAL *to = part[0][0] + at;                                                             \
-        *(some *)(void *)to += *(const some *)(const void *)(to + (half));                         \
-    }
+MD_INLINE void MD_TN(fold)(MD_VEC *v, int64_t n) {
+    MD_HALVES MD_FOLD(MD_LO, MD_HI)
+#if MD_TILE_REAL == 32
+    MD_FOLD(MD_LO2_F32, MD_HI2_F32)
+#endif
+}
+
 MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL sum, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
                                  int64_t yk1, int64_t nk1, int64_t nk2) {
     for (int64_t i = 0; i < nk1 && nk2 % MD_LANES != 0; i++) {
@@ -533,21 +539,11 @@ MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t
 MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
                        const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
                        MD_REAL *strip, int64_t ld, int first) {
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < cols; c++) {
-            MD_REAL part[8] = {0};
-            for (int64_t i = 0; i < nk1; i++) {
-                for (int64_t j = 0; j < nk2; j++) {
-                    MD_REAL *to = &part[j % 8];
-                    *to = MD_TN(mad)(x[r * xr2 + i * xk1 + j], y[c * yc + i * yk1 + j], *to);
-                }
-            }
-            for (int half = 4; half > 0; half /= 2) {
-                for (int l = 0; l < half; l++) {
-                    part[l] += part[l + half];
-                }
-            }
-            strip[r * ld + c] = first ? part[0] : strip[r * ld + c] + part[0];
+    for (int64_t c = 0; c < cols; c++) {
+        for (int64_t j = 0; j < nk2; j += 1024 / nk1) { /* no chain is longer */
+            MD_TN(plain)
+            (rows, 1, x + j, 64, 0, xr2, xk1, 1, y + c * yc + j, yk1, 1, nk1,
+             md_tile_min(1024 / nk1, nk2 - j), strip + c, ld, 1, first && j == 0, NULL, 0, NULL);
         }
     }
 }
@@ -892,6 +888,7 @@ MD_INLINE void MD_TN(part_copied)(const md_tile *s, const md_tile_call *call, in
 #undef MD_HI
 #undef MD_EV
 #undef MD_OD
+#undef MD_HALVES
 #undef MD_TILE_PARAMS
 #undef MD_TILE_BODY
 #endif

@@ -88,7 +88,7 @@ MD_INLINE void md_tile_shorts(uint16_t *MD_RESTRICT to, const void *MD_RESTRICT 
     }
 }
 
-#ifdef MD_TURN_VECTORS
+#if MD_VBYTES > 0
 /* Pairs that lie one behind another in each column: as many as fill squares of a vector's lanes,
  * turned in registers. Gives how many of each column. */
 MD_INLINE int64_t md_tile_pairs_along(uint32_t *MD_RESTRICT to, int64_t width, const void *y,
@@ -121,7 +121,7 @@ MD_INLINE void md_tile_pairs_of(uint32_t *MD_RESTRICT to, int64_t width, int64_t
     const int64_t pairs = (nk2 + 1) / 2;
     for (int64_t i = 0; i < nk1; i++, to += pairs * width) {
         int64_t done = 0;
-#ifdef MD_TURN_VECTORS
+#if MD_VBYTES > 0
         if (yc != 1 && yk2 == 1 && room % MD_LANES_F32 == 0) {
             done = md_tile_pairs_along(to, width, y, i * yk1, yc, nk2 / 2, cols, wide);
         }

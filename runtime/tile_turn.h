@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: 0BSD */
-/* tile_turn: what transposes squares of vectors in registers (tile_kernel.h) is made of, for each
- * width of vectors and each element type. MD_TURN_VECTORS says that the compiler has it. */
+/* tile_turn: what transposes squares of vectors in registers (tile_kernel.h), and adds up their
+ * 16-byte lanes (MD_HALVES), is made of, for each width of vectors and element type. */
 #ifndef MD_TILE_TURN_H
 #define MD_TILE_TURN_H
 
 #include "runtime/md.h"
 
-#if MD_VBYTES > 0 && defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define MD_TURN_VECTORS
+#if defined(__clang__) || __GNUC__ >= 12
 #define MD_SH __builtin_shufflevector
+#else
+#define MD_SH(a, b, ...) /* by integers as wide as an element */                                   \
+    __builtin_shuffle(a, b, (MD_SH_INT(a) __attribute__((vector_size(MD_VBYTES)))){__VA_ARGS__})
+#define MD_SH_INT(a) __typeof__(__builtin_choose_expr(sizeof((a)[0]) == 4, 0, 0LL))
 #endif
-#endif
+
+/* Halves of two vectors each are added in one register: what A and B take of them. */
+#define MD_FOLD(A, B)                                                                              \
+    for (int64_t i = 0; i < n; i += 2) {                                                           \
+        v[i / 2] = A(v[i], v[i + (i + 1 < n)]) + B(v[i], v[i + (i + 1 < n)]);                      \
+    }                                                                                              \
+    n = (n + 1) / 2;
 
 /* Inside 16-byte lanes: interleave low or high elements (and pairs); whole lanes: even or odd. */
 #if MD_VBYTES == 64
@@ -21,6 +29,7 @@
 #define MD_HI2_F32(a, b) MD_SH(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
 #define MD_EV_F32(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
 #define MD_OD_F32(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#define MD_HALVES_F32 MD_FOLD(MD_EV_F32, MD_OD_F32) MD_FOLD(MD_EV_F32, MD_OD_F32)
 #elif MD_VBYTES == 32
 #define MD_LO_F32(a, b) MD_SH(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
 #define MD_HI_F32(a, b) MD_SH(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
@@ -28,11 +37,13 @@
 #define MD_HI2_F32(a, b) MD_SH(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
 #define MD_EV_F32(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
 #define MD_OD_F32(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+#define MD_HALVES_F32 MD_FOLD(MD_EV_F32, MD_OD_F32)
 #else
 #define MD_LO_F32(a, b) MD_SH(a, b, 0, 4, 1, 5)
 #define MD_HI_F32(a, b) MD_SH(a, b, 2, 6, 3, 7)
 #define MD_LO2_F32(a, b) MD_SH(a, b, 0, 1, 4, 5)
 #define MD_HI2_F32(a, b) MD_SH(a, b, 2, 3, 6, 7)
+#define MD_HALVES_F32
 #endif
 
 /* The same of f64. */
@@ -41,14 +52,17 @@
 #define MD_HI_F64(a, b) MD_SH(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
 #define MD_EV_F64(a, b) MD_SH(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
 #define MD_OD_F64(a, b) MD_SH(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+#define MD_HALVES_F64 MD_FOLD(MD_EV_F64, MD_OD_F64) MD_FOLD(MD_EV_F64, MD_OD_F64)
 #elif MD_VBYTES == 32
 #define MD_LO_F64(a, b) MD_SH(a, b, 0, 4, 2, 6)
 #define MD_HI_F64(a, b) MD_SH(a, b, 1, 5, 3, 7)
 #define MD_EV_F64(a, b) MD_SH(a, b, 0, 1, 4, 5)
 #define MD_OD_F64(a, b) MD_SH(a, b, 2, 3, 6, 7)
+#define MD_HALVES_F64 MD_FOLD(MD_EV_F64, MD_OD_F64)
 #else
 #define MD_LO_F64(a, b) MD_SH(a, b, 0, 2)
 #define MD_HI_F64(a, b) MD_SH(a, b, 1, 3)
+#define MD_HALVES_F64
 #endif
 
 #endif
