@@ -1,4 +1,5 @@
-/* sums: sums over many iterations of a loop keep what rounding drops. See sums.c. */
+/* sums: sums over the iterations of a loop are sums of its stacks, or keep what rounding drops. See
+ * sums.c. */
 #ifndef MDLC_PASSES_SUMS_H
 #define MDLC_PASSES_SUMS_H
 
