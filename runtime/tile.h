@@ -192,7 +192,7 @@ enum {
     MD_TILE_AHEAD = 8,  /* ahead: sets of the first-level cache, and pages, are few */
     MD_TILE_FAR = 1 << 20, /* bytes of an operand that comes from memory */
     MD_TILE_PACKS = 3,  /* register tiles that take as long as their panel takes to pack, */
-    MD_TILE_FETCHES = 2 /* or to be fetched */
+    MD_TILE_FETCHES = 2 /* or to be fetched; half of one: three vectors of a near Y */
 };
 
 /* 32 vector registers rather than 16. */
@@ -444,17 +444,17 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
 /* Cuts the tasks for `parts` workers so that the busiest has least to do, panels included. Cuts
  * between rows of A may take an eighth more: a worker made many of them in the step before. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
-    int64_t batch = s->b1.n * s->b2.n * s->chunks;
-    int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
-    int64_t width = s->wide * (64 / s->elem);
-    int64_t panels = (s->cols.n + width - 1) / width;
-    int64_t parts = call->parts;
-    int64_t panel = s->is & MD_TILE_PACKED ? MD_TILE_PACKS : MD_TILE_FETCHES;
+    int64_t batch = s->b1.n * s->b2.n * s->chunks, parts = call->parts;
+    int64_t bytes = s->k0.n * s->k1.n * s->k2.n * s->cols.n * s->elem;
+    int64_t near = s->wide == 3 && !(s->is & MD_TILE_PACKED) && bytes <= MD_TILE_FAR;
+    int64_t high = near ? 8 : MD_TILE_HIGH, tiles = (s->r1.n * s->r2.n + high - 1) / high;
+    int64_t width = s->wide * (64 / s->elem), panels = (s->cols.n + width - 1) / width;
+    int64_t panel = near ? 1 : 2 * (s->is & MD_TILE_PACKED ? MD_TILE_PACKS : MD_TILE_FETCHES);
     int64_t best = INT64_MAX, slack = s->is & MD_TILE_SWAPPED ? INT64_MAX : 8;
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
         int64_t gn = s->is & MD_TILE_UNCUT ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
-        int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm + panel) *
-                       ((panels + gn - 1) / gn);
+        int64_t cost = (batch * gm * gn + parts - 1) / parts *
+                       (2 * ((tiles + gm - 1) / gm) + panel) * ((panels + gn - 1) / gn);
         if (best == INT64_MAX || cost <= best + best / slack) {
             best = md_tile_min(cost, best);
             call->gm = gm;
