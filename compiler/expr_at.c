@@ -2,10 +2,13 @@
  * constant there falls away. Needs expressions of a kernel under construction; gives such ones. */
 #include "compiler/kernel.h"
 
-ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, int64_t place) {
+ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, const Index *place) {
     int n = k->expr.count;
-    return (ExprAt){k, axis, index_const(&k->index, place), ARENA_ARRAY(scratch, const Expr *, n),
-                    n};
+    return (ExprAt){.k = k,
+                    .axis = axis,
+                    .place = place,
+                    .made = ARENA_ARRAY(scratch, const Expr *, n),
+                    .nmade = n};
 }
 
 /* With operands `in` and the place `index`. */
@@ -16,6 +19,7 @@ static const Expr *made_of(ExprAt *x, const Expr *e, const Expr *const *in, cons
     case EXPR_WITHIN: return expr_within(k, index, e->lo, e->hi);
     case EXPR_MAP: return expr_map(k, e->op, e->elem, in, e->nin);
     case EXPR_LOAD: {
+        index = e->arg == x->arg ? index_add(&k->index, index, x->by) : index;
         const Expr *load = expr_load(k, e->arg, index, e->nin == 2 ? in[0] : NULL);
         const Expr *choice[3] = {in[0], load, in[1]};
         return e->nin == 2 ? expr_map(k, OP_SELECT, e->elem, choice, 3) : load;
@@ -26,7 +30,8 @@ static const Expr *made_of(ExprAt *x, const Expr *e, const Expr *const *in, cons
 
 const Expr *expr_at(ExprAt *x, const Expr *e) {
     const Expr *in[3] = {NULL};
-    if (!(e->axes >> x->axis & 1)) {
+    bool same = !(e->axes >> x->axis & 1);
+    if (same && !x->arg) {
         return e;
     }
     if (e->id >= x->nmade || e->nin > 3) {
@@ -35,14 +40,19 @@ const Expr *expr_at(ExprAt *x, const Expr *e) {
     if (x->made[e->id]) {
         return x->made[e->id];
     }
+    same = same && !(e->kind == EXPR_LOAD && e->arg == x->arg);
     for (int i = 0; i < e->nkid; i++) {
         const Expr *kid = expr_at(x, e->kid[i]);
         if (!kid || (i >= e->nin && kid != e->kid[i])) {
             return NULL;
         }
+        same = same && kid == e->kid[i];
         if (i < e->nin) {
             in[i] = kid;
         }
+    }
+    if (same) {
+        return x->made[e->id] = e;
     }
     const Index *index = e->index;
     if (index) {

@@ -250,16 +250,18 @@ bool expr_is_false(const Expr *e);
 void expr_name(const Expr *e, const char *name); /* keeps the first */
 
 /* --- expr_at.c --- */
-/* Expressions at one place of an axis: by Expr.id what was made of each. */
+/* Expressions at one place of an axis, which others may give: by Expr.id what was made of each. */
 typedef struct {
     Kernel *k;
     int axis;
     const Index *place;
+    const Arg *arg; /* is read `by` further on then; NULL: none is */
+    const Index *by;
     const Expr **made;
     int nmade;
 } ExprAt;
 
-ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, int64_t place);
+ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, const Index *place);
 /* `e` there; NULL: it holds a fold, a draw or a position read at run time that depends on the axis.
  */
 const Expr *expr_at(ExprAt *x, const Expr *e);

@@ -215,6 +215,13 @@ static bool reads_in_turn(const Fuse *s, const Node *node, int k, const Node *pa
     return first && rows >= 3 && pad->type->dim[0] > s->copies;
 }
 
+/* May the product make that copy for itself? Loops do it in slices where there are enough. */
+static bool makes_copy(const Fuse *s, const Node *product, int k, const Node *pad) {
+    return pad->op == OP_PAD && s->copies > 0 &&
+           (halo_is_tiled(product, k) ||
+            (halo_is_worth(product, k) && pad->type->dim[0] > s->copies));
+}
+
 /* Is it a copy with a border around it, which operand `k` of a product is read from? */
 static bool is_halo(const Node *product, int k, const Node *node) {
     return node->op == OP_PAD && halo_is_worth(product, k);
@@ -242,7 +249,7 @@ static void mark_required(Fuse *s) {
                     info_of(s, node->in[k])->sink = true;
                 }
                 const Node *pad = base_of(s, node->in[k], halo_is_worth(node, k));
-                if (pad->op == OP_PAD && s->copies > 0 && halo_is_tiled(node, k)) {
+                if (makes_copy(s, node, k, pad)) {
                     NodeInfo *n = info_of(s, pad);
                     n->shared = n->copied;
                     n->in_turn = reads_in_turn(s, node, k, pad);
@@ -532,7 +539,7 @@ const Node *fuse_copied(const Fusion *f, const Node *contract, int k) {
            !f->info[node->id].atom) {
         node = node->in[0];
     }
-    return f->info[node->id].copied && halo_is_tiled(contract, k) ? node : NULL;
+    return f->info[node->id].copied && halo_is_worth(contract, k) ? node : NULL;
 }
 
 /* --- the result ------------------------------------------------------------------------------- */

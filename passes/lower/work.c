@@ -65,6 +65,27 @@ static void work_open(WorkBuild *b) {
     b->first_space = 0;
 }
 
+/* What a loop hands to the next one sample by sample takes no more than one for each thread. */
+static void join_loops(WorkBuild *b) {
+    Kernel *k = b->w.k;
+    for (int i = 0; i < k->arg.count; i++) {
+        Arg *arg = k->arg.at[i];
+        const int64_t slice = loops_join(k, b->w.scratch, arg);
+        if (slice == 0) {
+            continue;
+        }
+        Buf *buf = kernel_buf(k, arg);
+        const int64_t line = MD_ALIGN / (int64_t)elem_bytes(arg->elem);
+        arg->thread = true;
+        arg->part = align_up(slice, line);
+        b->copied -= b->copied >= buf->bytes ? buf->bytes : 0;
+        buf_set_type(b->l->p, buf,
+                     (Type){.elem = arg->elem, .rank = 2, .dim = {k->threads, arg->part}});
+        buf->bytes = type_bytes(*buf->type);
+        buf->per_thread = k->threads;
+    }
+}
+
 void unit_build(WorkBuild *b) {
     for (;;) {
         do {
@@ -75,6 +96,7 @@ void unit_build(WorkBuild *b) {
             continue;
         }
         if (done) {
+            join_loops(b);
             return;
         }
         if (b->staged) {

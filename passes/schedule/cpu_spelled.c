@@ -91,7 +91,7 @@ static AxisSet short_axes(KernelBuild *b, const Part *part, Radix *left) {
 
 /* The roots at one place of `axis`; false: some cannot be given there. */
 static bool roots_at(KernelBuild *b, const RootList *roots, int axis, int64_t place, RootList *to) {
-    ExprAt x = expr_at_open(b->k, b->scratch, axis, place);
+    ExprAt x = expr_at_open(b->k, b->scratch, axis, index_const(&b->k->index, place));
     for (int i = 0; i < roots->count; i++) {
         Root root = roots->at[i];
         const Expr *kid[MD_RANK];

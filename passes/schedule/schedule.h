@@ -210,6 +210,11 @@ AxisSet cuda_scope(const Radix *const *space, int n); /* the axes that a thread 
  * makes the roots folds of these. */
 void cuda_sums(KernelBuild *b, const Part *part, RootList *roots);
 
+/* --- join.c --- */
+/* Makes one loop of the two that touch a workspace of the finished statements, slice by slice;
+ * gives the elements of it that each thread needs then, or 0, and nothing is done. */
+int64_t loops_join(Kernel *k, Arena *scratch, Arg *arg);
+
 /* --- sum.c --- */
 /* What is combined over `f`, as a value: a fold over it. */
 RootList sum_folds(KernelBuild *b, const Radix *f, const RootList *roots);

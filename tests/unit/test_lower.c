@@ -12,6 +12,7 @@
 #include "op_sample.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
+#include "passes/halo.h"
 #include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
 #include "tests/support.h"
@@ -677,6 +678,20 @@ static void patterns(bool plan, int stored, const Target *target, const char *fl
     region_result(t.region, scaled(&t, near, 2));
     gradients(&t, near, 1);
     pattern_case(&t, "a pool of rows of 14 places, backward", 2); /* bytes through words */
+
+    case_open(&t, 17);
+    /* 12 samples, more than threads: products make copies with borders sample by sample */
+    x = sample_input(&t.s, type_make(TY_F32, 4, (int64_t[]){12, 6, 9, 17}), -1, 1);
+    w = sample_input(&t.s, type_make(TY_F32, 3, (int64_t[]){3, 3, 17}), -1, 1);
+    near = node_window(t.g, scaled(&t, x, 2), 1, 1, 1, 1, 6, 3, BORDER_VALUE, 0.5);
+    near = node_window(t.g, near, 3, 1, 1, 1, 9, 3, BORDER_VALUE, 0.5);
+    near = node_contract(t.g, near, w, (int8_t[]){0, 1, 2, 3, 4, 5}, (int8_t[]){2, 4, 5},
+                         (int8_t[]){0, 1, 3, 5}, 4);
+    region_result(t.region, near);
+    gradients(&t, near, 2);
+    t.region = pass_simplify(t.g, pass_grad(t.g, t.region, GRAD_SAVE_CALLS));
+    t.region = pass_simplify(t.g, pass_halo(t.g, t.region));
+    pattern_case(&t, "depthwise, backward", 3);
 
     run_all(&t, flags, 2e-5);
     test_close(&t);
