@@ -15,12 +15,14 @@
 typedef struct {
     bool known;
     int64_t mul, lo, hi;
+    bool inside; /* of an axis: a loop of the statements at hand runs over it */
 } Reach;
 
 /* What is reached of an argument by all turns of a loop. */
 typedef struct {
     bool load, store, odd; /* odd: not by slices */
     Reach at;
+    const Index *index; /* of its first load */
 } Touched;
 
 typedef struct {
@@ -31,7 +33,7 @@ typedef struct {
 } Sites;
 
 static Reach range(int64_t lo, int64_t hi) {
-    return (Reach){true, 0, lo, hi};
+    return (Reach){.known = true, .lo = lo, .hi = hi};
 }
 
 static int64_t floored(int64_t a, int64_t by) {
@@ -56,7 +58,7 @@ static Reach atom_reach(const Sites *s, const Atom *atom) {
     }
     const int64_t lo = floored(of.lo, atom->by), hi = floored(of.hi, atom->by);
     if (atom->kind == ATOM_DIV) {
-        return (Reach){true, of.mul / atom->by, lo, hi};
+        return (Reach){.known = true, .mul = of.mul / atom->by, .lo = lo, .hi = hi};
     }
     return lo == hi ? range(of.lo - lo * atom->by, of.hi - lo * atom->by) : range(0, atom->by - 1);
 }
@@ -80,6 +82,7 @@ static void touch(Sites *s, const Arg *arg, const Index *index, bool store) {
     Touched *t = &s->arg[arg->id];
     const Reach at = index_reach(s, index);
     const bool first = !t->load && !t->store;
+    t->index = !store && !t->index ? index : t->index;
     t->load = t->load || !store;
     t->store = t->store || store;
     if (!at.known || at.mul <= 0 || (!first && at.mul != t->at.mul)) {
@@ -143,6 +146,7 @@ static void open_axis(Sites *s, int axis, const Index *begin, int64_t span) {
     const int64_t extent = s->k->axis[axis].extent;
     Reach r = begin ? index_reach(s, begin) : range(0, 0);
     r.hi += (span > 0 && span < extent ? span : extent) - 1;
+    r.inside = true;
     s->axis[axis] = r;
 }
 
@@ -192,9 +196,11 @@ static Sites sites_of(const Kernel *k, Arena *scratch, const StmtList *list, con
         s.axis[a] = range(0, k->axis[a].extent - 1);
     }
     if (loop) {
-        s.axis[loop->axis] = (Reach){true, each, 0, each - 1};
+        s.axis[loop->axis] = (Reach){.known = true, .mul = each, .hi = each - 1};
     }
-    list_sites(&s, list, scratch);
+    if (list) {
+        list_sites(&s, list, scratch);
+    }
     return s;
 }
 
@@ -232,7 +238,8 @@ typedef struct {
     Kernel *k;
     Arena *scratch;
     Arg *arg;
-    int from, to;   /* in Kernel.body */
+    StmtList *list; /* that holds both */
+    int from, to;   /* in it */
     int64_t slices; /* of both */
     int64_t slice;  /* elements of one in the workspace */
     int axis;       /* number of the slice */
@@ -254,8 +261,8 @@ static StmtList part_of(const StmtList *list, int from, int to) {
 static bool find_loops(Join *j) {
     int n = 0;
     j->from = j->to = -1;
-    for (int i = 0; i < j->k->body.count; i++) {
-        const StmtList one = part_of(&j->k->body, i, i + 1);
+    for (int i = 0; i < j->list->count; i++) {
+        const StmtList one = part_of(j->list, i, i + 1);
         const Sites s = sites_of(j->k, j->scratch, &one, NULL, 0);
         const Touched *t = &s.arg[j->arg->id];
         if (s.refused) {
@@ -273,17 +280,19 @@ static bool find_loops(Join *j) {
 /* Both loops are alike, can go slice by slice, and what stands between them can stand before. */
 static bool may_join(Join *j) {
     const Kernel *k = j->k;
-    const Stmt *a = k->body.at[j->from], *b = k->body.at[j->to];
+    const Stmt *a = j->list->at[j->from], *b = j->list->at[j->to];
     if (a->kind != STMT_FOR || b->kind != STMT_FOR || a->begin || b->begin || a->simd || b->simd ||
         (a->parallel > 0) != (b->parallel > 0)) {
         return false;
     }
     j->slices = divisor(k->axis[a->axis].extent, k->axis[b->axis].extent);
-    if (j->slices <= k->threads || k->naxis + 3 > AXES_MAX) {
-        return false; /* a slice for each thread is no less */
+    const int64_t fewest =
+        j->list == &k->body ? k->threads : 1; /* that is no less for each thread */
+    if (j->slices <= fewest || k->naxis + 3 > AXES_MAX) {
+        return false;
     }
-    const StmtList first = part_of(&k->body, j->from, j->from + 1);
-    const StmtList between = part_of(&k->body, j->from + 1, j->to);
+    const StmtList first = part_of(j->list, j->from, j->from + 1);
+    const StmtList between = part_of(j->list, j->from + 1, j->to);
     const Sites f = sites_of(k, j->scratch, &first, NULL, 0);
     const Sites m = sites_of(k, j->scratch, &between, NULL, 0);
     const Sites x = sites_of(k, j->scratch, &a->body, a, turns_each(j, a));
@@ -378,28 +387,109 @@ static bool slice_loop(const Join *j, const Stmt *loop, StmtList *list) {
     return slice_list(&x, j->scratch, &placed, list);
 }
 
+/* --- the next slice --------------------------------------------------------------------------- */
+
+/* The loop with the most turns in the statements, vector loops aside, and the loops around it. */
+typedef struct {
+    Stmt *at[AXES_MAX];
+    int n;
+    int64_t turns;
+} Path;
+
+static void most_turns(const Kernel *k, const StmtList *list, Path *here, Path *most) {
+    for (int i = 0; i < list->count; i++) {
+        Stmt *s = list->at[i];
+        if (s->kind != STMT_FOR || s->simd || s->begin || here->n == AXES_MAX) {
+            continue;
+        }
+        const int64_t before = here->turns;
+        here->at[here->n++] = s;
+        here->turns = count_add(0, before, k->axis[s->axis].extent);
+        *most = here->turns > most->turns ? *here : *most;
+        most_turns(k, &s->body, here, most);
+        here->n--;
+        here->turns = before;
+    }
+}
+
+/* While the second loop works on a slice, what the first one reads of large arguments for the next
+ * slice is asked for, some lines a turn: memory would rest meanwhile, and be waited for then. */
+static void ask_ahead(const Join *j, const StmtList *first, const StmtList *second) {
+    enum { FAR = TUNED(1 << 19, 64) }; /* bytes: no second-level cache holds it */
+    Kernel *k = j->k;
+    Path here = {.turns = 1}, path = {.turns = 1};
+    most_turns(k, second, &here, &path);
+    Sites s = sites_of(k, j->scratch, NULL, NULL, 0);
+    s.axis[j->axis] = (Reach){.known = true, .mul = 1};
+    list_sites(&s, first, j->scratch);
+    const Index *turn = index_const(&k->index, 0);
+    for (int i = 0; i < path.n; i++) {
+        const int axis = path.at[i]->axis;
+        turn = index_scale(&k->index, turn, k->axis[axis].extent);
+        turn = index_add(&k->index, turn, kernel_axis_index(k, axis));
+    }
+    for (int i = 0; i < k->arg.count && path.n > 0; i++) {
+        const Arg *arg = k->arg.at[i];
+        const Touched *t = &s.arg[arg->id];
+        const int64_t each = (t->at.mul + path.turns - 1) / path.turns;
+        const int64_t bytes = (int64_t)elem_bytes(arg->elem);
+        if (!t->load || t->store || t->odd || each * bytes < MD_ALIGN ||
+            type_count(*kernel_buf(k, arg)->type) * bytes < FAR) {
+            continue;
+        }
+        const Index *at = t->index;
+        for (int axis = 0; axis < k->naxis; axis++) { /* of the loops inside of the slice */
+            const bool inside = axis != j->axis && s.axis[axis].inside;
+            at = inside ? index_subst(&k->index, at, axis, index_const(&k->index, 0)) : at;
+        }
+        at = index_offset(&k->index, at, t->at.lo - at->base + t->at.mul);
+        at = index_add(&k->index, at, index_scale(&k->index, turn, each));
+        const Stream stream = {.arg = arg, .at = at, .row = each};
+        VEC_PUSH_FROM(k->arena, &path.at[path.n - 1]->ahead, stream, 2);
+    }
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static bool join_all(Join *j);
+
+/* The loop of the two becomes one, and so do those that a slice is left with. */
 static bool join(Join *j) {
     Kernel *k = j->k;
-    const Stmt *a = k->body.at[j->from], *b = k->body.at[j->to];
-    StmtList list = {0}, one = {0};
+    const Stmt *a = j->list->at[j->from], *b = j->list->at[j->to];
+    StmtList list = {0}, one = {0}, first = {0}, second = {0};
     j->axis = kernel_axis(k, j->slices, k->axis[a->axis].name);
     Stmt *both = stmt_for(k, &one, j->axis);
     both->parallel = a->parallel > 0;
-    if (!slice_loop(j, a, &both->body) || !slice_loop(j, b, &both->body)) {
+    if (!slice_loop(j, a, &first) || !slice_loop(j, b, &second)) {
         return false;
     }
-    for (int i = 0; i < k->body.count; i++) {
+    for (int i = 0; i < first.count + second.count; i++) {
+        Stmt *s = i < first.count ? first.at[i] : second.at[i - first.count];
+        VEC_PUSH_FROM(k->arena, &both->body, s, first.count + second.count);
+    }
+    for (int i = 0; i < j->list->count; i++) {
         if (i == j->to) {
-            VEC_PUSH_FROM(k->arena, &list, both, k->body.count);
+            VEC_PUSH_FROM(k->arena, &list, both, j->list->count);
         } else if (i != j->from) {
-            VEC_PUSH_FROM(k->arena, &list, k->body.at[i], k->body.count);
+            VEC_PUSH_FROM(k->arena, &list, j->list->at[i], j->list->count);
         }
     }
-    k->body = list;
+    *j->list = list;
+    Join inner = {.k = k, .scratch = j->scratch, .arg = j->arg, .list = &both->body};
+    if (join_all(&inner)) {
+        j->slice = inner.slice;
+    } else {
+        ask_ahead(j, &first, &second);
+    }
     return true;
 }
 
+static bool join_all(Join *j) {
+    return find_loops(j) && may_join(j) && join(j);
+}
+
 int64_t loops_join(Kernel *k, Arena *scratch, Arg *arg) {
-    Join j = {.k = k, .scratch = scratch, .arg = arg};
-    return arg->work && !arg->thread && find_loops(&j) && may_join(&j) && join(&j) ? j.slice : 0;
+    Join j = {.k = k, .scratch = scratch, .arg = arg, .list = &k->body};
+    return arg->work && !arg->thread && join_all(&j) ? j.slice : 0;
 }

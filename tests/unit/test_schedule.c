@@ -16,6 +16,7 @@
 /* What the statements of an entry are made of. */
 typedef struct {
     int tiles, loops, parallel, unrolled, ahead;
+    int64_t own; /* elements of workspaces of which each thread has its own */
 } Shape;
 
 static void count_list(const StmtList *list, Shape *shape) {
@@ -38,7 +39,11 @@ static Shape shape_of(const char *text, const Target *target) {
     const ProgramEntry *e = p->entry.at[p->entry.count - 1];
     Shape shape = {0};
     assert_int_equal(e->step.count, 1);
-    count_list(&e->step.at[0]->kernel->body, &shape);
+    const Kernel *k = e->step.at[0]->kernel;
+    count_list(&k->body, &shape);
+    for (int i = 0; i < k->arg.count; i++) {
+        shape.own += k->arg.at[i]->thread ? k->arg.at[i]->part : 0;
+    }
     dumped_done(&m);
     return shape;
 }
@@ -115,6 +120,20 @@ static void test_ahead(void **state) {
     }
 }
 
+/* The copy with a border is a sample for each thread: one loop over samples makes and multiplies
+ * each, and asks for what the next one is made of. */
+static void test_slices(void **state) {
+    (void)state;
+    const char *text =
+        "entry f(x: [24, 16, 16, 64], w: [3, 3, 64]) {\n    z = max(x, 0);\n"
+        "    y[b, i < 16, j < 16, c] = sum[p < 3, q < 3] (z[b, i + p - 1, j + q - 1, c] "
+        "else 0) * w[p, q, c];\n    return y;\n}\n";
+    const Shape shape = shape_of(text, &target_cpu);
+    assert_int_equal(shape.parallel, 1);
+    assert_int_equal(shape.own, 18 * 18 * 64);
+    assert_int_equal(shape.ahead, 1);
+}
+
 /* What the kernels of the text launch on a graphics processor: parallel loops and products, and
  * nothing stands beside them. */
 static Shape launches_of(const char *text) {
@@ -171,9 +190,10 @@ static void test_launches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_shared_rows),
-        cmocka_unit_test(test_ahead),   cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_product),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
