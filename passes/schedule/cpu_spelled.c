@@ -4,11 +4,12 @@
  * copy of the roots for each place of such axes, what is asked there is known, what the places
  * share is loaded once, and vectors run along a long axis.
  * Needs a MAP part; gives its loops; changes no values. */
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/product.h"
 
 enum {
-    SHORT = TUNED(4, 2),  /* most places of an axis that is written out */
-    PLACES = TUNED(16, 4) /* of all of them */
+    SHORT = TUNED(4, 2),   /* most places of an axis that is written out */
+    PLACES = TUNED(16, 4), /* of all of them */
+    HALF = TUNED(8, 3)     /* places of an axis that half fill a vector of floats */
 };
 
 /* --- which axes ------------------------------------------------------------------------------- */
@@ -134,6 +135,30 @@ static bool spelled_fits(KernelBuild *b, const Part *part, void **plan) {
     return true;
 }
 
+typedef struct {
+    int axis;
+    bool jumps; /* some load does, along it */
+} Jumps;
+
+static void see_jump(void *ctx, const Expr *load) {
+    Jumps *j = ctx;
+    int64_t stride;
+    j->jumps = j->jumps || !index_stride(load->index, j->axis, &stride) || stride * stride > 1;
+}
+
+/* Where the last axis fills less than half of a vector and loads jump along it, C compilers load
+ * and store one element after the other; the axis around it may be longer. */
+static bool turns_round(KernelBuild *b, const Part *spelled, bool parallel) {
+    const Radix *left = &spelled->rows;
+    Jumps j = {.axis = left->axis[left->n - 1]};
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    for (int i = 0; i < spelled->roots.count; i++) {
+        product_loads(spelled->roots.at[i].value, seen, see_jump, &j);
+    }
+    return left->n >= (parallel ? 3 : 2) && left->digit[left->n - 1] < HALF &&
+           left->digit[left->n - 2] >= HALF && j.jumps;
+}
+
 /* The operations of what is left of them; the places together move what a nest moves. */
 static Cost spelled_cost(KernelBuild *b, const Part *part, const void *plan) {
     const Part *spelled = plan;
@@ -147,9 +172,13 @@ static Cost spelled_cost(KernelBuild *b, const Part *part, const void *plan) {
 
 static void spelled_emit(KernelBuild *b, const Part *part, void *plan) {
     const Part *spelled = plan;
-    const Radix *left = &spelled->rows;
-    const int outer = left->n - 1;
     bool parallel = nest_parallel(b, part);
+    Radix loops = spelled->rows, *left = &loops;
+    const int outer = left->n - 1;
+    if (turns_round(b, spelled, parallel)) {
+        left->axis[outer] = spelled->rows.axis[outer - 1];
+        left->axis[outer - 1] = spelled->rows.axis[outer];
+    }
     AxisSet scope = left->set & ~((AxisSet)1 << left->axis[outer]);
     nest_open(b, &spelled->roots);
     nest_lets(b, &b->k->body, 0, &spelled->roots);

@@ -264,12 +264,48 @@ static void test_times(void **state) {
     assert_int_equal(t.turn, 3 * 8 * 4); /* the column, the carry and its next value */
 }
 
+/* Vector loops of the statements that store several values a turn: their extents, multiplied. */
+static int64_t wide_stores(const Kernel *k, const StmtList *list) {
+    int64_t all = 1;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        const bool wide = s->kind == STMT_FOR && s->simd && count_stmts(&s->body, STMT_STORE) > 1;
+        all *= wide ? extent_of(k, s) : wide_stores(k, &s->body);
+    }
+    return all;
+}
+
+/* The adjoint of a pool whose six channels lie last, read of values that have them in front:
+ * vectors run along the 14 places, of which they are more than half full. */
+static void test_few_channels(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "use nn;\ndim B = 128;\n"
+                   "model net(x: [B, 784]) -> [B, 16] {\n"
+                   "    h = x as [B, 1, 28, 28] |> conv1: conv2d(6, k = 5, pad = 2) |> relu\n"
+                   "        |> maxpool(2) |> conv2: conv2d(16, k = 5);\n"
+                   "    g[b, c] = mean[i, j] h[b, c, i, j];\n    return g;\n}\n"
+                   "train fit(x: [B, 784]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1);"
+                   " steps 1; }\n");
+    int64_t most = 0;
+    for (int i = 0; i < x.e->step.count; i++) {
+        const Step *step = x.e->step.at[i];
+        const Kernel *k = step->kind == STEP_KERNEL ? step->kernel : NULL;
+        const int64_t wide = k ? wide_stores(k, &k->body) : 1;
+        assert_true(wide == 1 || wide > 6 || ODD_SIZES);
+        most = wide > most ? wide : most;
+    }
+    assert_true(most == 14 || ODD_SIZES);
+    model_close(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_product),   cmocka_unit_test(test_reversed_axes),
         cmocka_unit_test(test_thread_rows),     cmocka_unit_test(test_transposed_copy),
         cmocka_unit_test(test_ring_of_windows), cmocka_unit_test(test_empty_part),
         cmocka_unit_test(test_nodes_are_freed), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_few_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
