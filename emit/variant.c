@@ -91,8 +91,7 @@ static const char *meaning(Arena *arena, const char *word, size_t n, int bits) {
                                            {"MD_ELEM", "4", "8"},
                                            {"MD_VEC", "md_vf32", "md_vf64"},
                                            {"MD_VEC_U", "md_vf32_u", "md_vf64_u"}};
-    static const char *const macros[] = {"MD_LANES", "MD_LO", "MD_HI",
-                                         "MD_EV",    "MD_OD", "MD_HALVES"};
+    static const char *const macros[] = {"MD_LANES", "MD_LO", "MD_HI", "MD_HALVES"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strlen(words[i][0]) == n && memcmp(words[i][0], word, n) == 0) {
             return words[i][bits == 32 ? 1 : 2];

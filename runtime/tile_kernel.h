@@ -27,8 +27,6 @@
 #define MD_VEC_U md_vf32_u
 #define MD_LO MD_LO_F32
 #define MD_HI MD_HI_F32
-#define MD_EV MD_EV_F32
-#define MD_OD MD_OD_F32
 #define MD_HALVES MD_HALVES_F32
 #endif
 #else
@@ -42,8 +40,6 @@
 #define MD_VEC_U md_vf64_u
 #define MD_LO MD_LO_F64
 #define MD_HI MD_HI_F64
-#define MD_EV MD_EV_F64
-#define MD_OD MD_OD_F64
 #define MD_HALVES MD_HALVES_F64
 #endif
 #endif
@@ -190,11 +186,11 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 p = list != NULL ? x + list[j] : p;                                                \
                 /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
-                    MD_AHEAD(p, ahead * xk2);                                                      \
-                    MD_AHEAD(p, ahead * xk2 + R - 1);                                              \
+                    MD_AHEAD(p, ahead *xk2);                                                       \
+                    MD_AHEAD(p, ahead *xk2 + R - 1);                                               \
                 }                                                                                  \
                 for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
-                    MD_AHEAD(q, ahead * yk2 + v * MD_LANES);                                       \
+                    MD_AHEAD(q, ahead *yk2 + v * MD_LANES);                                        \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
                 if (ask != NULL && --left == 0 && row < asked->rows) {                             \
@@ -316,7 +312,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
 MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                                const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
                                int add) {
-    enum { N = MD_LANES, E = 16 / MD_ELEM };
+    enum { N = MD_LANES };
     const MD_VEC zero = {0};
     MD_VEC u[N], w[N];
     for (int i = 0; i < N; i++) {
@@ -325,41 +321,10 @@ MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
             u[i] = *(const MD_VEC_U *)(const void *)(from + i * from_ld);
         }
     }
-    for (int i = 0; i < N; i += 2) {
-        w[i] = MD_LO(u[i], u[i + 1]);
-        w[i + 1] = MD_HI(u[i], u[i + 1]);
-    }
 #if MD_TILE_REAL == 32
-    for (int i = 0; i < N; i += 4) {
-        u[i] = MD_LO2_F32(w[i], w[i + 2]);
-        u[i + 1] = MD_HI2_F32(w[i], w[i + 2]);
-        u[i + 2] = MD_LO2_F32(w[i + 1], w[i + 3]);
-        u[i + 3] = MD_HI2_F32(w[i + 1], w[i + 3]);
-    }
+    MD_TURN_F32(u, w)
 #else
-    for (int i = 0; i < N; i++) {
-        u[i] = w[i];
-    }
-#endif
-    /* u[E * g + c], lane l: column E * l + c of rows E * g .. E * g + E - 1. */
-#if MD_VBYTES == 64
-    for (int c = 0; c < E; c++) {
-        w[c] = MD_EV(u[c], u[E + c]);
-        w[E + c] = MD_OD(u[c], u[E + c]);
-        w[2 * E + c] = MD_EV(u[2 * E + c], u[3 * E + c]);
-        w[3 * E + c] = MD_OD(u[2 * E + c], u[3 * E + c]);
-        u[c] = MD_EV(w[c], w[2 * E + c]);
-        u[2 * E + c] = MD_OD(w[c], w[2 * E + c]);
-        u[E + c] = MD_EV(w[E + c], w[3 * E + c]);
-        u[3 * E + c] = MD_OD(w[E + c], w[3 * E + c]);
-    }
-#elif MD_VBYTES == 32
-    for (int c = 0; c < E; c++) {
-        w[c] = MD_EV(u[c], u[E + c]);
-        w[E + c] = MD_OD(u[c], u[E + c]);
-        u[c] = w[c];
-        u[E + c] = w[E + c];
-    }
+    MD_TURN_F64(u, w)
 #endif
     for (int i = 0; i < N; i++) {
         MD_VEC_U *at = (MD_VEC_U *)(void *)(to + i * to_ld);
@@ -886,8 +851,6 @@ MD_INLINE void MD_TN(part_copied)(const md_tile *s, const md_tile_call *call, in
 #undef MD_VEC_U
 #undef MD_LO
 #undef MD_HI
-#undef MD_EV
-#undef MD_OD
 #undef MD_HALVES
 #undef MD_TILE_PARAMS
 #undef MD_TILE_BODY

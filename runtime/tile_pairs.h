@@ -89,6 +89,19 @@ MD_INLINE void md_tile_shorts(uint16_t *MD_RESTRICT to, const void *MD_RESTRICT 
 }
 
 #if MD_VBYTES > 0
+/* A vector of pairs, rounded where they are `wide`. */
+MD_INLINE void md_tile_pairs_vector(md_vf32 *to, const void *y, int64_t from, int wide) {
+    uint16_t some[2 * MD_LANES_F32];
+#ifdef MD_TILE_ROUNDS
+    if (wide) {
+        *to = (md_vf32)md_tile_round_two(y, from, from + 16, 16);
+        return;
+    }
+#endif
+    md_tile_shorts(some, y, from, 2 * MD_LANES_F32, wide);
+    memcpy(to, some, sizeof *to);
+}
+
 /* Pairs that lie one behind another in each column: as many as fill squares of a vector's lanes,
  * turned in registers. Gives how many of each column. */
 MD_INLINE int64_t md_tile_pairs_along(uint32_t *MD_RESTRICT to, int64_t width, const void *y,
@@ -99,14 +112,18 @@ MD_INLINE int64_t md_tile_pairs_along(uint32_t *MD_RESTRICT to, int64_t width, c
     for (int64_t c0 = 0; c0 < cols; c0 += N) {
         const int64_t n = md_tile_min(N, cols - c0);
         for (int64_t j = 0; j < whole; j += N) {
-            float part[N * N];
-            for (int64_t c = 0; c < n; c++) {
-                const int64_t from = at + (c0 + c) * yc + 2 * j;
-                uint16_t row[2 * N];
-                md_tile_shorts(row, y, from, 2 * N, wide);
-                memcpy(part + c * N, row, sizeof row);
+            md_vf32 u[N], w[N];
+            for (int64_t c = 0; c < N; c++) {
+                const md_vf32 none = {0};
+                u[c] = none;
+                if (c < n) {
+                    md_tile_pairs_vector(&u[c], y, at + (c0 + c) * yc + 2 * j, wide);
+                }
             }
-            md_tile_square_f32((float *)(void *)(to + j * width + c0), width, part, N, n, 0);
+            MD_TURN_F32(u, w)
+            for (int64_t k = 0; k < N; k++) {
+                memcpy(to + (j + k) * width + c0, &u[k], sizeof u[k]);
+            }
         }
     }
     return whole;

@@ -352,9 +352,11 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.block_cols = md_tile_up(p.cols.n, panel);
     p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!swapped || !packed) {
-        /* What is stored in 16 bits is made in a strip, unless rows are packed for each block. */
+        /* What is stored in 16 bits is made in a strip; rows that are packed for each block, as
+         * those are whose sum has several, should find many columns there. */
+        const int again = taken && kblocks > 1;
         const int64_t most_panels = inplace          ? MD_TILE_BLOCK_IN
-                                    : half && !taken ? MD_TILE_BLOCK_HALF
+                                    : half && !again ? MD_TILE_BLOCK_HALF
                                                      : MD_TILE_BLOCK_OUT;
         int64_t side = most_panels;
         if (inplace && packed && !turned && !half) {
@@ -376,11 +378,14 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_rows = MD_TILE_BLOCK_FAR;
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
-    if (half && !made) { /* an eighth of what a large one reads and writes */
-        const int64_t most_bytes =
-            bytes / 8 > MD_TILE_TAKEN_BYTES ? (int64_t)(bytes / 8) : (int64_t)MD_TILE_TAKEN_BYTES;
-        const int64_t room = most_bytes / (p.kb1 * p.kb2 * elem + 1);
-        p.block_rows = md_tile_min(p.block_rows, room > MD_TILE_HIGH ? room : MD_TILE_HIGH);
+    if (half && !made) { /* an eighth of what a large one reads and writes; a quarter for pairs, if
+                          * all rows are one block then: a second one packs all panels again */
+        const double row = (double)(p.kb1 * p.kb2 * elem);
+        const double most_bytes = bytes / 8 > MD_TILE_TAKEN_BYTES ? bytes / 8 : MD_TILE_TAKEN_BYTES;
+        const int all = p.block_rows == rows && paired && !lone && 4 * row * (double)rows <= bytes;
+        const int64_t some = (int64_t)(most_bytes / row);
+        const int64_t room = all ? rows : some > MD_TILE_HIGH ? some : MD_TILE_HIGH;
+        p.block_rows = md_tile_min(p.block_rows, room);
     }
     const int64_t span = half && !made ? md_tile_span(&p) : 0;
     /* Rows that lie neither along the sum nor side by side are packed one by one. */

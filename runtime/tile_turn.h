@@ -65,4 +65,40 @@
 #define MD_HALVES_F64
 #endif
 
+/* Turns the square u of vectors by way of w. First squares of 16 bytes, which leaves column
+ * E * l + c of rows E * g .. E * g + E - 1 in lane l of u[E * g + c], E elements of 16 bytes; then
+ * whole lanes. */
+#if MD_VBYTES == 64
+#define MD_TURN_LANES(EV, OD, E, u, w)                                                             \
+    for (int c = 0; c < (E); c++) {                                                                \
+        w[c] = EV(u[c], u[E + c]), w[E + c] = OD(u[c], u[E + c]);                                  \
+        w[2 * E + c] = EV(u[2 * E + c], u[3 * E + c]);                                             \
+        w[3 * E + c] = OD(u[2 * E + c], u[3 * E + c]);                                             \
+        u[c] = EV(w[c], w[2 * E + c]), u[2 * E + c] = OD(w[c], w[2 * E + c]);                      \
+        u[E + c] = EV(w[E + c], w[3 * E + c]), u[3 * E + c] = OD(w[E + c], w[3 * E + c]);          \
+    }
+#elif MD_VBYTES == 32
+#define MD_TURN_LANES(EV, OD, E, u, w)                                                             \
+    for (int c = 0; c < (E); c++) {                                                                \
+        w[c] = EV(u[c], u[E + c]), w[E + c] = OD(u[c], u[E + c]), u[c] = w[c], u[E + c] = w[E + c];\
+    }
+#else
+#define MD_TURN_LANES(EV, OD, E, u, w)
+#endif
+#define MD_TURN_F32(u, w)                                                                          \
+    for (int i = 0; i < MD_VBYTES / 4; i += 2) {                                                   \
+        w[i] = MD_LO_F32(u[i], u[i + 1]), w[i + 1] = MD_HI_F32(u[i], u[i + 1]);                    \
+    }                                                                                              \
+    for (int i = 0; i < MD_VBYTES / 4; i += 4) {                                                   \
+        u[i] = MD_LO2_F32(w[i], w[i + 2]), u[i + 1] = MD_HI2_F32(w[i], w[i + 2]);                  \
+        u[i + 2] = MD_LO2_F32(w[i + 1], w[i + 3]), u[i + 3] = MD_HI2_F32(w[i + 1], w[i + 3]);      \
+    }                                                                                              \
+    MD_TURN_LANES(MD_EV_F32, MD_OD_F32, 4, u, w)
+#define MD_TURN_F64(u, w)                                                                          \
+    for (int i = 0; i < MD_VBYTES / 8; i += 2) {                                                   \
+        w[i] = MD_LO_F64(u[i], u[i + 1]), w[i + 1] = MD_HI_F64(u[i], u[i + 1]);                    \
+        u[i] = w[i], u[i + 1] = w[i + 1];                                                          \
+    }                                                                                              \
+    MD_TURN_LANES(MD_EV_F64, MD_OD_F64, 2, u, w)
+
 #endif
