@@ -383,7 +383,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         const double row = (double)(p.kb1 * p.kb2 * elem);
         const double most_bytes = bytes / 8 > MD_TILE_TAKEN_BYTES ? bytes / 8 : MD_TILE_TAKEN_BYTES;
         const int all = p.block_rows == rows && paired && !lone && 4 * row * (double)rows <= bytes;
-        const int64_t some = (int64_t)(most_bytes / row);
+        const int64_t some = (int64_t)(most_bytes / (row + 1));
         const int64_t room = all ? rows : some > MD_TILE_HIGH ? some : MD_TILE_HIGH;
         p.block_rows = md_tile_min(p.block_rows, room);
     }
