@@ -4,7 +4,7 @@
  * Of bfloat16 two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into
  * panels of such pairs; X is read in pairs where it lies in them, else its rows are packed too. One
  * step of a register tile adds two products to each sum, the second element's first, by one
- * instruction (AVX-512 BF16), which takes subnormals for zero and rounds as md_mad does.
+ * instruction: AVX-512 BF16, which takes subnormals for zero and rounds as md_mad does, or ARM's.
  *
  * Where that instruction is not there, or slow, and with MD_TILE_F16 or MD_TILE_EXACT, a lane is
  * one element, made a float while it is packed, X too: no machine adds products of IEEE halves, or
@@ -251,6 +251,10 @@ typedef float md_tile_single_u __attribute__((aligned(4), may_alias));
 #if MD_TILE_PAIRS && defined(__AVX512BF16__)
 #define md_tile_add_pair(x, y, c)                                                                  \
     ((md_vf32)_mm512_dpbf16_ps((__m512)(c), (__m512bh)(x), (__m512bh)(y)))
+#elif MD_TILE_PAIRS && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && MD_VBYTES == 16
+#define md_tile_add_pair(x, y, c)                                                                  \
+    ((md_vf32)vbfdotq_f32((float32x4_t)(c), vreinterpretq_bf16_u32((uint32x4_t)(x)),               \
+                          vreinterpretq_bf16_u32((uint32x4_t)(y))))
 #else
 /* What it does, but for subnormals. */
 #define md_tile_add_pair(x, y, c)                                                                  \

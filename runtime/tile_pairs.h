@@ -12,18 +12,23 @@
 #include "runtime/tile_kernel.h"
 
 /* Are two products of bfloat16 added to a sum at once? Intel's processors have the instruction at
- * less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. */
+ * less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. ARM's
+ * take it as often as a multiply-add; it rounds the sum of both to odd, so bits are its own. */
 #ifndef MD_TILE_PAIRS
 #if defined(__AVX512BF16__) && MD_VBYTES == 64 && !defined(__AVX512FP16__) &&                      \
     !defined(__cooperlake__)
+#define MD_TILE_PAIRS 1
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && MD_VBYTES == 16
 #define MD_TILE_PAIRS 1
 #else
 #define MD_TILE_PAIRS 0
 #endif
 #endif
 
-#if defined(__F16C__) || MD_TILE_PAIRS
+#if defined(__F16C__) || defined(__AVX512BF16__)
 #include <immintrin.h>
+#elif MD_TILE_PAIRS && defined(__aarch64__) && MD_VBYTES == 16
+#include <arm_neon.h>
 #endif
 
 /* Element `at`, rounded where they are `wide`; of two neighbours a pair, 0 for an absent second. */

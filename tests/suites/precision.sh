@@ -199,6 +199,19 @@ run "$scratch/scalar1" "$scratch/scalar" --threads 1 --steps 10
 head -n 10 "$scratch/half1.loss" >"$scratch/half10.loss"
 near "without vectors" "$scratch/half10.loss" "$scratch/scalar1.loss" 0.003
 
+# ARM's instruction for pairs, in an emulator: the sum of two products is rounded to odd there. Without it no pairs.
+if have aarch64-linux-gnu-gcc && have qemu-aarch64; then
+    for arm in armv8.2-a+bf16 armv8-a; do
+        aarch64-linux-gnu-gcc -O2 -march=$arm -ffp-contract=off -static "$scratch/half.c" -lm -o "$scratch/arm" 2>"$scratch/err" || fail "$arm" "$(head -n 1 "$scratch/err")"
+        dots=$(aarch64-linux-gnu-objdump -d "$scratch/arm" | grep -c bfdot)
+        case $arm in armv8-a) [ "$dots" = 0 ] ;; *) [ "$dots" -ge 100 ] ;; esac && pass || fail "$arm" "$dots instructions for pairs"
+        qemu-aarch64 -cpu max "$scratch/arm" $seed --steps 10 --log json --log-every 1 2>"$scratch/err" | sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p' >"$scratch/arm.loss"
+        near "$arm" "$scratch/half10.loss" "$scratch/arm.loss" 0.003
+    done
+else
+    skip "ARM's instruction for pairs" "aarch64-linux-gnu-gcc or qemu-aarch64 is not installed"
+fi
+
 # Debugging builds of it.
 for checks in nan canary; do
     "$MDLC" --checks=$checks $model -o "$scratch/checked.c" && emitted "$scratch/checked.c" "$scratch/checked" -O1 || fail "$checks" "does not build"
