@@ -65,9 +65,8 @@
 #define MD_HALVES_F64
 #endif
 
-/* Turns the square u of vectors by way of w. First squares of 16 bytes, which leaves column
- * E * l + c of rows E * g .. E * g + E - 1 in lane l of u[E * g + c], E elements of 16 bytes; then
- * whole lanes. */
+/* Turns the square u of vectors by w: squares of 16 bytes, E elements, so that column E * l + c of
+ * rows E * g .. E * g + E - 1 is in lane l of u[E * g + c]; then whole lanes. */
 #if MD_VBYTES == 64
 #define MD_TURN_LANES(EV, OD, E, u, w)                                                             \
     for (int c = 0; c < (E); c++) {                                                                \
