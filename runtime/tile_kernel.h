@@ -186,11 +186,11 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 p = list != NULL ? x + list[j] : p;                                                \
                 /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
-                    MD_AHEAD(p, ahead *xk2);                                                       \
-                    MD_AHEAD(p, ahead *xk2 + R - 1);                                               \
+                    MD_AHEAD(p, ahead * xk2);                                                      \
+                    MD_AHEAD(p, ahead * xk2 + R - 1);                                              \
                 }                                                                                  \
                 for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
-                    MD_AHEAD(q, ahead *yk2 + v * MD_LANES);                                        \
+                    MD_AHEAD(q, ahead * yk2 + v * MD_LANES);                                       \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
                 if (ask != NULL && --left == 0 && row < asked->rows) {                             \
