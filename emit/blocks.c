@@ -2,7 +2,7 @@
  * iterations hold no loop; what stands around those every thread does, but for stores, which the
  * first does between two meetings. So each element of memory that one thread writes another reads
  * only behind a meeting. Folds of threads are combined in a fixed tree. Needs statements that
- * stmt_shared_extent allows; gives text. */
+ * list_shared_extent allows; gives text. */
 #include "emit/blocks.h"
 
 #include "emit/stmts.h"
@@ -26,8 +26,8 @@ int block_loop(Style *s, const Stmt *st, const char *name, const char *first, co
         line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
         return 0;
     }
-    const char *lane = str_eq(first, "0") ? "threadIdx.x"
-                                          : str_printf(s->out->arena, "%s + threadIdx.x", first);
+    const char *lane =
+        str_eq(first, "0") ? "threadIdx.x" : str_printf(s->out->arena, "%s + threadIdx.x", first);
     line(s, "for (int64_t %s = %s; %s < %s; %s += %d) {", name, lane, name, end, name, shared);
     s->block = 0;
     return shared;

@@ -50,11 +50,11 @@ static int64_t blocks_of(int64_t extent, int64_t each) {
  * terms. Sums of many terms that few blocks would make are made in pieces. */
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     enum {
-        PLENTY = 256,
-        LEAST_SPAN = TUNED(256, 8),
-        LONG_SPAN = 4096,
-        CORES_SPAN = 16384,
-        CHAINS_SPAN = 131072
+        PLENTY = 256,               /* blocks that fill a device */
+        LEAST_SPAN = TUNED(256, 8), /* terms of a piece, at least */
+        LONG_SPAN = 4096,           /* and at most where blocks are few, */
+        CORES_SPAN = 16384,         /* where a tensor core adds 16 of them at a time, */
+        CHAINS_SPAN = 131072        /* and 128 are a chain: 1,024 of either are added at most */
     };
     (void)part;
     const md_tile_shape shape = product_shape(plan);
