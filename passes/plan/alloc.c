@@ -351,7 +351,7 @@ static int find_memo(const AllocMemo *memo, const AllocItem *sorted, int n) {
 int64_t alloc_place_any(AllocMemo *memo, const AllocItem *item, int n, int64_t *offset) {
     Arena scratch = {0};
     Standing *standing = ARENA_ARRAY(&scratch, Standing, n + 1);
-    AllocItem *sorted = ARENA_ARRAY(memo->arena, AllocItem, n + 1);
+    AllocItem *sorted = ARENA_ARRAY(&scratch, AllocItem, n + 1);
     for (int i = 0; i < n; i++) {
         standing[i] = (Standing){item[i], i};
     }
@@ -363,7 +363,8 @@ int64_t alloc_place_any(AllocMemo *memo, const AllocItem *item, int n, int64_t *
     if (found < 0) {
         found = memo->next;
         memo->next = (memo->next + 1) % ALLOC_MEMOS;
-        memo->made[found].item = sorted;
+        memo->made[found].item = ARENA_ARRAY(memo->arena, AllocItem, n + 1);
+        memcpy(memo->made[found].item, sorted, sizeof *sorted * (size_t)n);
         memo->made[found].n = n;
         memo->made[found].at = ARENA_ARRAY(memo->arena, int64_t, n + 1);
         memo->made[found].height =

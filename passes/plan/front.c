@@ -51,10 +51,7 @@ void front_offer(Front *f, const Plan *plan, const PlanCost *cost) {
     if (f->spare.count > 0) {
         one.plan = f->spare.at[--f->spare.count];
     }
-    one.plan.call.count = 0;
-    for (int i = 0; i < plan->call.count; i++) {
-        VEC_PUSH(f->arena, &one.plan.call, plan->call.at[i]);
-    }
+    plan_copy(f->arena, &one.plan, plan);
     VEC_PUSH(f->arena, &f->at, one);
     memmove(&f->at.at[from + 1], &f->at.at[from],
             sizeof *f->at.at * (size_t)(f->at.count - 1 - from));

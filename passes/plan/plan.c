@@ -158,8 +158,7 @@ static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *l
     if (loop != NULL && slices_matter(eval->s, peak / SMALL_SLICE)) {
         PlanEval other;
         const char *other_name = NULL;
-        Plan free =
-            order_of(p, shared, loop, list, peak / SMALL_SLICE, inner, &other, &other_name);
+        Plan free = order_of(p, shared, loop, list, peak / SMALL_SLICE, inner, &other, &other_name);
         int64_t lower = plan_eval(&other, &free, NO_LIMIT).peak;
         if (peak - lower > problem_lost(other.s, other.place) + peak / WORTH_COPIES) {
             *eval = other;

@@ -72,13 +72,6 @@ static PlanCost try_plan(Repeat *r, const Plan *plan) {
     return cost;
 }
 
-static void plan_copy(const Problem *s, Plan *to, const Plan *from) {
-    to->call.count = 0;
-    for (int i = 0; i < from->call.count; i++) {
-        VEC_PUSH(s->arena, &to->call, from->call.at[i]);
-    }
-}
-
 /* Where each use is touched around place `peak`. What is made again behind it is gone by then. */
 static void look_around(Repeat *r, int peak) {
     const Problem *s = r->s;
@@ -193,7 +186,7 @@ static bool let_go(Repeat *r, const PlanCost *cost) {
     }
     if (best >= 0) {
         plan_with(r, &found[best]);
-        plan_copy(r->s, r->plan, &r->trial);
+        plan_copy(r->s->arena, r->plan, &r->trial);
     }
     return best >= 0;
 }
@@ -229,7 +222,7 @@ static void drop_needless(Repeat *r) {
         r->gone[place[i]] = try_plan(r, &r->trial).peak <= r->limit;
     }
     plan_without(r, -1);
-    plan_copy(s, r->plan, &r->trial);
+    plan_copy(s->arena, r->plan, &r->trial);
 }
 
 /* Calls again until the plan fits the limit; false: it does not. */
@@ -263,7 +256,7 @@ static void take_out(Repeat *r) {
             VEC_PUSH(r->s->arena, &r->trial.call, item);
         }
     }
-    plan_copy(r->s, r->plan, &r->trial);
+    plan_copy(r->s->arena, r->plan, &r->trial);
 }
 
 /* ---- curves --------------------------------------------------------------------------------- */
@@ -279,16 +272,16 @@ static bool fit_rung(Repeat *r, const Plan *order, Plan *before, int64_t limit) 
     bool fits = false;
     r->limit = limit;
     if (r->afresh > 0) {
-        plan_copy(r->s, r->plan, order);
+        plan_copy(r->s->arena, r->plan, order);
         r->left = r->afresh;
         fits = fit(r);
         r->afresh = r->left;
         r->left = left;
     }
-    plan_copy(r->s, r->plan, before);
+    plan_copy(r->s->arena, r->plan, before);
     fits = fit(r) || fits;
     if (fits) {
-        plan_copy(r->s, before, &r->front->at.at[front_find(r->front, limit)].plan);
+        plan_copy(r->s->arena, before, &r->front->at.at[front_find(r->front, limit)].plan);
     }
     return fits;
 }
@@ -297,7 +290,7 @@ static bool fit_rung(Repeat *r, const Plan *order, Plan *before, int64_t limit) 
 static void sweep(Repeat *r, const Plan *order) {
     Plan before = {.call = {0}};
     int64_t peak = try_plan(r, order).peak, below = 0;
-    plan_copy(r->s, &before, order);
+    plan_copy(r->s->arena, &before, order);
     r->left = REPEAT_TOUCHES;
     r->afresh = AFRESH_TOUCHES;
     while (below == 0 && peak > 0) {
@@ -334,7 +327,7 @@ static void cheapen(Repeat *r) {
         r->limit = rung[turn % LEAST_TURN == 0 ? rungs - 1 : turn % rungs];
         const FrontPlan *now = &front->at.at[front_find(front, r->limit)];
         front->order = now->order;
-        plan_copy(r->s, r->plan, &now->plan);
+        plan_copy(r->s->arena, r->plan, &now->plan);
         take_out(r);
         fit(r);
     }
@@ -358,8 +351,8 @@ int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *le
     Repeat r = repeat_open(e, &trial, 0);
     const int64_t whole = plan_height(e, plan);
     int64_t height = whole;
-    plan_copy(s, &trial, plan);
-    plan_copy(s, less, plan);
+    plan_copy(s->arena, &trial, plan);
+    plan_copy(s->arena, less, plan);
     r.left = LITTLE_TOUCHES;
     for (bool more = true; more;) {
         const int64_t worth =
@@ -368,7 +361,7 @@ int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *le
         more = fit(&r) && try_plan(&r, &trial).cost <= cost / LITTLE &&
                plan_height(e, &trial) <= r.limit;
         if (more) {
-            plan_copy(s, less, &trial);
+            plan_copy(s->arena, less, &trial);
             height = plan_height(e, less);
         }
     }

@@ -8,6 +8,13 @@
 
 #include <string.h>
 
+void plan_copy(Arena *arena, Plan *to, const Plan *from) {
+    to->call.count = 0;
+    for (int i = 0; i < from->call.count; i++) {
+        VEC_PUSH(arena, &to->call, from->call.at[i]);
+    }
+}
+
 PlanEval plan_eval_new(const Problem *s) {
     return (PlanEval){.s = s,
                       .memo = {.arena = s->arena},

@@ -41,6 +41,7 @@ typedef struct {
     AllocMemo memo;  /* of plan_height */
 } PlanEval;
 
+void plan_copy(Arena *arena, Plan *to, const Plan *from);
 PlanEval plan_eval_new(const Problem *s);
 /* In time linear in the accesses of its calls. */
 PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit);

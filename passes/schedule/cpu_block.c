@@ -13,9 +13,7 @@ enum {
     JAM_BLOCKS = TUNED(4, 1),  /* least blocks of eight rows */
     JAM_SHARED = TUNED(3, 0),  /* additions, or loads, that rows must share */
     JAM_COST = TUNED(40, 40),  /* of one row: beyond it, what is shared is little of it */
-    PIECES = TUNED(16, 3),     /* of long rows, about, which threads share where rows are few: */
-    PIECE_UNIT = TUNED(64, 2), /* a row is longer than there are rows by PIECES, and its pieces */
-    PIECE_MOST = TUNED(512, 4), /* are multiples of the unit, at most so long */
+    LONG_ROWS = TUNED(16, 3),  /* a row longer by so much than there are rows goes by pieces */
     JUMP_COST = 4              /* most that a load across the vector axis costs */
 };
 
@@ -245,17 +243,12 @@ static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
     return cost;
 }
 
-/* Elements of the pieces of the rows that threads share, the same as sums down the columns have
- * (cpu_column); 0: threads share rows. Few long rows are a wide layer's: its sums and its weights'
- * gradients go by columns, and who made these has them in its cache. */
+/* Elements of the pieces of the rows that threads share; 0: threads share rows. Few long rows are a
+ * wide layer's: its sums and its weights' gradients go by columns, and who made these has them in
+ * its cache. */
 static int64_t jammed_piece(const KernelBuild *b, const Radix *r, bool parallel) {
     const int64_t columns = b->k->axis[r->axis[r->n - 1]].extent, rows = r->count / columns;
-    if (!parallel || columns < PIECES * PIECE_UNIT || columns < PIECES * rows) {
-        return 0;
-    }
-    int64_t pieces = (columns + PIECE_MOST - 1) / PIECE_MOST;
-    pieces = pieces < PIECES ? PIECES : pieces;
-    return align_up((columns + pieces - 1) / pieces, PIECE_UNIT);
+    return parallel && columns >= LONG_ROWS * rows ? nest_piece_span(columns) : 0;
 }
 
 static void jammed_emit(KernelBuild *b, const Part *part, void *plan) {

@@ -12,13 +12,11 @@
 
 enum {
     COLUMN_CHUNKS = TUNED(16, 3),
-    COLUMN_LEAST = TUNED(4, 2),   /* chunks, where the first of several axes is short */
+    COLUMN_LEAST = TUNED(4, 2),       /* chunks, where the first of several axes is short */
     COLUMN_ROWS = TUNED(16, 100),     /* outer rows from which no chunks are needed */
     COLUMN_TERMS = TUNED(1 << 16, 1), /* from which chunks may pay, whatever a term costs: what is
                                          fused and how many threads there are changes no bits */
-    COLUMN_PIECE = TUNED(64, 2),      /* least and most elements of a piece of a long vector */
-    COLUMN_PIECE_MOST = TUNED(512, 4),
-    COLUMN_SERIAL = TUNED(4096, 64) /* most rows of a vector that is made in pieces */
+    COLUMN_SERIAL = TUNED(4096, 64)   /* most rows of a vector that is made in pieces */
 };
 
 static const Expr *identity_of(Kernel *k, OpCode op, Elem elem) {
@@ -48,13 +46,8 @@ static void roots_identity(KernelBuild *b, const RootList *roots, RootList *init
 
 /* Elements of the pieces in which a long vector of sums is made; 0: it is made as a whole. */
 static int64_t column_piece(const Radix *g, const Radix *f, const Radix *v) {
-    if (v->n != 1 || g->count >= COLUMN_ROWS || f->count > COLUMN_SERIAL ||
-        v->count < COLUMN_CHUNKS * COLUMN_PIECE) {
-        return 0;
-    }
-    int64_t pieces = (v->count + COLUMN_PIECE_MOST - 1) / COLUMN_PIECE_MOST;
-    pieces = pieces < COLUMN_CHUNKS ? COLUMN_CHUNKS : pieces;
-    return align_up((v->count + pieces - 1) / pieces, COLUMN_PIECE);
+    bool whole = v->n != 1 || g->count >= COLUMN_ROWS || f->count > COLUMN_SERIAL;
+    return whole ? 0 : nest_piece_span(v->count);
 }
 
 /* What the loops of a column share. */

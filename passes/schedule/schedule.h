@@ -160,6 +160,9 @@ Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, 
                        int n, const RootList *first, const RootList *roots);
 /* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
 void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
+/* Elements of the pieces in which threads share a long vector axis: the same for all that makes or
+ * reads such vectors, so that pieces stay in the cache of the thread; 0: it is too short. */
+int64_t nest_piece_span(int64_t extent);
 /* Opens nested FORs; gives the innermost body. */
 StmtList *nest_turns(KernelBuild *b, StmtList *list, const Turns *turns);
 void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);

@@ -399,6 +399,16 @@ static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const Roo
     bind_end(b, &made);
 }
 
+int64_t nest_piece_span(int64_t extent) {
+    enum { LEAST = TUNED(64, 2), MOST = TUNED(512, 4), PIECES = TUNED(16, 3) /* about */ };
+    if (extent < PIECES * LEAST) {
+        return 0;
+    }
+    int64_t pieces = (extent + MOST - 1) / MOST;
+    pieces = pieces < PIECES ? PIECES : pieces;
+    return align_up((extent + pieces - 1) / pieces, LEAST);
+}
+
 void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span) {
     loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, piece), span);
     loop->span = span;
