@@ -10,26 +10,9 @@
  * behind the others, which changes no existing node. Loops inside loops go the same way: an inner
  * stack is a value of the outer body, and is saved or computed again like any other. */
 #include "compiler/loop_builder.h"
-#include "passes/grad_rule.h"
+#include "passes/grad_replay.h"
 
 #include <string.h>
-
-struct Replay {
-    Graph *g;
-    Arena *scratch;
-    GradSave save;
-    const GradRun *run;
-    Node *loop;           /* the forward loop */
-    Sweep *outer;         /* how what surrounds the forward loop is read; NULL: as it is */
-    LoopBuilder *adjoint; /* the loop being built, */
-    Region *at;           /* and its body */
-    Node **value;         /* by id in the forward body */
-    int nvalue;
-    bool *constant; /* the same in every iteration, by id */
-    int *readers;   /* by id: of the forward body, its results too */
-    int nconstant;  /* of both */
-    double kept;    /* bytes of what inner_is_kept has said yes to, of all turns */
-};
 
 /* --- activity --------------------------------------------------------------------------------- */
 
@@ -96,37 +79,6 @@ static bool *reach(Sweep *b, const Node *loop, bool *wanted) {
 }
 
 /* --- replay ----------------------------------------------------------------------------------- */
-
-/* Is it a contraction of few terms, of less than it gives? To multiply again takes less than a
- * stack of it, which goes to memory and comes back. */
-static bool is_short(const Node *n) {
-    enum { TERMS = 8, LESS = 4 };
-    if (n->op != OP_CONTRACT) {
-        return false;
-    }
-    double count = (double)type_count(*n->type), least = count / LESS;
-    return node_flops(n) <= 2 * TERMS * count && (double)type_count(*n->in[0]->type) <= least &&
-           (double)type_count(*n->in[1]->type) <= least;
-}
-
-/* What the policy says: is `n` of a forward body computed again in the adjoint (from what it
- * reads), or stacked by the forward loop? `constant`: it is the same in every iteration. */
-static bool computed_again(GradSave save, const Node *n, bool constant) {
-    OpClass cls = op_info[n->op].cls;
-    if (cls == CLASS_LEAF || cls == CLASS_VIEW || cls == CLASS_MARK || n->op == OP_RANDOM ||
-        constant) {
-        return true;
-    }
-    if (cls == CLASS_MAP && (n->type->elem == TY_BOOL || n->op == OP_CAST || n->nin == 0)) {
-        return true;
-    }
-    switch (save) {
-    case GRAD_SAVE_ALL: return false;
-    case GRAD_SAVE_CALLS: return cls == CLASS_MAP || cls == CLASS_PLACE || is_short(n);
-    case GRAD_SAVE_CARRIES: return true;
-    }
-    return false;
-}
 
 /* Is `n` what else is added to a call, the call by a number or rounded, and the call read by
  * nothing else? Then it is stacked in the place of the call, which no derivative asks for. Gives
@@ -226,17 +178,6 @@ static Node *saved_value(Replay *r, Node *n) {
     return node_reshape(r->g, loop_xs(r->adjoint, saved_stack(r, flat)), type.rank, type.dim);
 }
 
-static void replay_grow(Replay *r) {
-    int count = r->loop->body->node.count;
-    if (count <= r->nvalue) {
-        return;
-    }
-    r->value = arena_grow(r->scratch, r->value, sizeof *r->value * (size_t)r->nvalue,
-                          sizeof *r->value * (size_t)count);
-    memset(r->value + r->nvalue, 0, sizeof *r->value * (size_t)(count - r->nvalue));
-    r->nvalue = count;
-}
-
 /* A faithful copy of `from` into the current region, which is a fresh body with equal params. */
 static void copy_body(Replay *r, const Region *from);
 
@@ -297,10 +238,29 @@ static Node *replay_param(Replay *r, Node *param) {
     return k <= a->ncarry + a->ninv ? graph_import(r->g, operand) : loop_xs(r->adjoint, operand);
 }
 
+/* Does no turn of the loop read what a carry begins with? */
+static bool is_unread(const Node *loop, int operand) {
+    const Attr *a = loop->attr;
+    if (operand >= a->ncarry || a->trip < 1 || loop_ends_itself(a)) {
+        return false;
+    }
+    const Region *body = loop->body;
+    const Node *param = body->param.at[1 + operand];
+    bool read = false;
+    for (int i = 0; i < body->node.count && !read; i++) {
+        read = node_reads(body->node.at[i], param);
+    }
+    for (int k = 0; k < body->out.count && !read; k++) {
+        read = body->out.at[k] == param;
+    }
+    return !read;
+}
+
 static Node *replay_again(Replay *r, Node *n) {
     Node **in = ARENA_ARRAY(r->scratch, Node *, n->nin);
     for (int k = 0; k < n->nin; k++) {
-        in[k] = replay_value(r, n->in[k]);
+        in[k] = n->op == OP_LOOP && is_unread(n, k) ? node_full(r->g, *n->in[k]->type, 0)
+                                                    : replay_value(r, n->in[k]);
     }
     Loc loc = r->g->loc;
     r->g->loc = n->loc;
@@ -309,36 +269,12 @@ static Node *replay_again(Replay *r, Node *n) {
     return n->name ? graph_name(again, n->name) : again;
 }
 
-static bool same_every_time(Replay *r, const Node *n) {
-    return (int)n->id < r->nconstant && r->constant[n->id];
-}
-
 /* Is it looked up where nothing changes, by an index that takes less? Then reading it again is as
  * cheap as reading a stack of it. */
 static bool looked_up_again(Replay *r, const Node *n) {
     enum { SMALL = 2 };
     return r->save != GRAD_SAVE_ALL && n->op == OP_GATHER && same_every_time(r, n->in[0]) &&
            type_bytes(*n->in[1]->type) <= type_bytes(*n->type) / SMALL;
-}
-
-/* Of all turns of the loop and of those around it. */
-static double all_turns(const Node *loop) {
-    double turns = (double)loop->attr->trip;
-    const Node *around = loop->region->owner;
-    return around && around->op == OP_LOOP ? turns * all_turns(around) : turns;
-}
-
-/* What a turn of the body makes, bodies of loops in it included. */
-static double made_bytes(const Region *body) {
-    double bytes = 0;
-    for (int i = 0; i < body->node.count; i++) {
-        const Node *n = body->node.at[i];
-        const OpClass cls = op_info[n->op].cls;
-        const bool made = n->op != OP_LOOP && (cls == CLASS_MAP || cls == CLASS_CALL);
-        bytes += made ? (double)type_bytes(*n->type) : 0;
-        bytes += n->op == OP_LOOP ? made_bytes(n->body) : 0;
-    }
-    return bytes;
 }
 
 /* Is `n`, a result of a loop in a body of which carries alone are kept, stacked all the same? So
@@ -473,26 +409,12 @@ static bool gives_stacks(const Sweep *s, const Node *n) {
     return gives;
 }
 
-/* By result of the loop: the number of the equal stack of the adjoint, if it gives one. */
-static int *give_stacks(Sweep *s, Replay *r, LoopBuilder *loop, const Node *n, int nresults) {
-    int *number = ARENA_ARRAY(s->scratch, int, nresults);
-    for (int k = n->attr->ncarry; k < nresults; k++) {
-        number[k] = loop_emit(loop, replay_value(r, r->loop->body->out.at[k]));
-    }
-    return number;
-}
-
-static void note_moved(Sweep *s, const Node *n, Node *adjoint, const int *number, int nresults) {
-    for (int k = n->attr->ncarry; k < nresults; k++) {
-        Moved moved = {n, k, loop_stack(s->g, adjoint, number[k])};
-        VEC_PUSH(s->scratch, &s->run->moved->of, moved);
-    }
-}
-
 /* `n` is met after all its results; their cotangents are in s->loop. */
 void vjp_loop(Sweep *s, Node *n, Node *u) {
     (void)u;
     Graph *g = s->g;
+    /* An adjoint in the body of another loop, as that of a trace, gives nothing to the outside. */
+    const bool read = g->region == (s->replay ? s->replay->at : n->region);
     const LoopSweep *ls = s->loop[n->id];
     int nresults = ls->nresults, nin = n->nin, ncarry = n->attr->ncarry, ninv = n->attr->ninv;
     bool *wanted = ARENA_ARRAY(s->scratch, bool, nresults), any = false;
@@ -507,8 +429,13 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     GradSave save = n->attr->checkpoint > 0                    ? GRAD_SAVE_CARRIES
                     : n->attr->checkpoint == CHECKPOINT_AFRESH ? s->run->plan->save
                                                                : s->save;
-    *r =
-        (Replay){.g = g, .scratch = s->scratch, .save = save, .run = s->run, .loop = n, .outer = s};
+    *r = (Replay){.make = replay_value,
+                  .g = g,
+                  .scratch = s->scratch,
+                  .save = save,
+                  .run = s->run,
+                  .loop = n,
+                  .outer = s};
     if (s->replay && made_again(s->replay, n)) {
         r->loop = sweep_value(s, n);
         r->outer = NULL;
@@ -570,12 +497,11 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
             emitted[k] = loop_emit(loop, b->cot[param->id]);
         }
     }
-    const bool gives = gives_stacks(s, n);
-    loop_checkpoint(loop, gives ? CHECKPOINT_ADJOINT : CHECKPOINT_NONE);
-    const int *number = gives ? give_stacks(s, r, loop, n, nresults) : NULL;
+    const Gifts *gifts = read ? gifts_open(s, r, n, nresults, gives_stacks(s, n)) : NULL;
+    loop_checkpoint(loop, gifts && !s->replay ? CHECKPOINT_ADJOINT : CHECKPOINT_NONE);
     Node *adjoint = loop_close(loop);
-    if (gives) {
-        note_moved(s, n, adjoint, number, nresults);
+    if (gifts) {
+        gifts_note(s, gifts, adjoint);
     }
     for (int k = 0; k < nin; k++) {
         if (carry[k] >= 0 && k >= ncarry && sum_before(s, n, k)) {

@@ -13,7 +13,7 @@ typedef struct Sweep Sweep;
 /* Gives contributions to the operands of `n`, whose cotangent is `u`. */
 typedef void (*VjpRule)(Sweep *s, Node *n, Node *u);
 
-/* A stack of a LOOP, and the equal one that its adjoint makes. */
+/* A result of a LOOP, and the equal one that its adjoint makes. */
 typedef struct {
     const Node *loop;
     int result;
@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     VEC(Moved) of;
 } MovedList;
+typedef struct Given Given; /* the same in the body of another adjoint, see grad_late.c */
 
 /* What is the same for all of a region and the bodies in it. */
 struct GradRun {

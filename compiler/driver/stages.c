@@ -23,6 +23,7 @@
 #include "passes/sink.h"
 #include "passes/sums.h"
 #include "passes/thin.h"
+#include "passes/unroll.h"
 
 #include <string.h>
 
@@ -42,6 +43,7 @@ ALONE(orders)
 ALONE(simplify)
 ALONE(hoist)
 ALONE(factor)
+ALONE(unroll)
 ALONE(halo)
 ALONE(layout)
 ALONE(narrow)
@@ -56,6 +58,7 @@ ALONE(fma)
 APPLIES(orders)
 APPLIES(hoist)
 APPLIES(factor)
+APPLIES(unroll)
 APPLIES(merge)
 APPLIES(halo)
 APPLIES(layout)
@@ -215,6 +218,7 @@ static const struct {
     {"hoist", run_hoist, STAGE_OPTIMISED, applies_hoist, false, false, false},
     {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},
     {"factor", run_factor, STAGE_OPTIMISED, applies_factor, false, false, false},
+    {"unroll", run_unroll, STAGE_OPTIMISED, applies_unroll, false, false, false},
     {"merge", merge, STAGE_OPTIMISED, applies_merge, false, false, false},
     {"halo", run_halo, STAGE_OPTIMISED, applies_halo, false, false, false},
     {"layout", run_layout, STAGE_OPTIMISED, applies_layout, false, false, false},

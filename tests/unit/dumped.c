@@ -14,6 +14,7 @@
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
+#include "passes/unroll.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +142,7 @@ static const struct {
               {"hoist", pass_hoist, STAGE_OPTIMISED},
               {"clean", pass_simplify, STAGE_OPTIMISED},
               {"factor", pass_factor, STAGE_OPTIMISED},
+              {"unroll", pass_unroll, STAGE_OPTIMISED},
               {"merge", merge, STAGE_OPTIMISED},
               {"halo", pass_halo, STAGE_OPTIMISED},
               {"layout", pass_layout, STAGE_OPTIMISED},

@@ -12,7 +12,7 @@ typedef struct {
     char *messages;
 } Dumped;
 
-enum { DUMPED_PASSES = 13 };
+enum { DUMPED_PASSES = 14 };
 
 /* Parses and elaborates. `m` stays where it is: its parts point into it. */
 void dumped_make(Dumped *m, const char *path, const char *text, size_t length, Elem float_type);

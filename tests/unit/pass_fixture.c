@@ -14,6 +14,7 @@
 #include "passes/merge.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
+#include "passes/unroll.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,6 +49,8 @@ Region *optimise(Fixture *f, const Region *region) {
     now = pass_simplify(f->g, now);
     region_verify(now, STAGE_GRAD);
     now = pass_factor(f->g, now);
+    region_verify(now, STAGE_GRAD);
+    now = pass_unroll(f->g, now);
     region_verify(now, STAGE_GRAD);
     now = pass_merge(f->g, now, NULL);
     region_verify(now, STAGE_GRAD);
