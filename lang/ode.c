@@ -122,6 +122,9 @@ static bool read_times(Elab *e, const Ast *ast, Node **stop, Dim *count) {
     if (!times || !elem_is_float(value_elem(v)) || v->dim[0].size < 1) {
         elab_error(e, ast->loc, 654, "'at' takes the times at which 'emit' collects, floats [n], "
                                      "found %s", value_text(e->arena, v));
+        if (v->kind == V_LIST && v->count > 0) {
+            diag_hint(&e->c->diag, "numbers of the run become one by stack(a, b, c)");
+        }
         return false;
     }
     *stop = node_cast(e->g, v->node, e->g->float_type);
@@ -147,8 +150,10 @@ static Node *read_until(Elab *e, const Ast *ast) {
     return v->node;
 }
 
-/* What is looked at between the steps: the condition, then the emits. */
-static void add_looks(Elab *e, const Ast *ast, LoopScope *loop, Node *until, Field *field) {
+/* What is looked at between the steps: the condition, then the emits. False where one of them is
+ * not known. */
+static bool add_looks(Elab *e, const Ast *ast, LoopScope *loop, Node *until, Field *field) {
+    bool known = until || !ast->kid[4];
     field->look = ARENA_ARRAY(e->arena, int, 1 + loop->emitted.count);
     field->looks = 0;
     if (until) {
@@ -156,6 +161,7 @@ static void add_looks(Elab *e, const Ast *ast, LoopScope *loop, Node *until, Fie
     }
     for (int i = 0; i < loop->emitted.count; i++, field->looks++) {
         const Value *v = loop->emitted.at[i].value;
+        known = known && elab_ok(v);
         field->look[field->looks] = elab_ok(v) ? loop_emit(loop->builder, v->node) : 0;
     }
     if (ast->kid[3] && loop->emitted.count == 0 && e->errors == 0) {
@@ -163,10 +169,12 @@ static void add_looks(Elab *e, const Ast *ast, LoopScope *loop, Node *until, Fie
                    "'at' says when 'emit' collects, but the body emits nothing");
         diag_hint(&e->c->diag, "emit ys = y;");
     }
+    return known;
 }
 
-/* Elaborates the body at the region at hand; field->loop is NULL after an error. `times`: how many
- * there are to collect at; 0: none. */
+/* Elaborates the body at the region at hand; field->loop is NULL after an error, and where what it
+ * needs is not known because of one further up. `times`: how many there are to collect at; 0:
+ * none. */
 static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, const Method *m,
                              Node *from, Dim times, Field *field) {
     Scope *around = e->scope;
@@ -192,8 +200,9 @@ static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, con
     Node *until = ast->kid[4] ? read_until(e, ast->kid[4]) : NULL;
     stmt_block(e, ast->kid[6]);
     e->scope = around;
-    add_looks(e, ast, loop, until, field);
+    bool known = add_looks(e, ast, loop, until, field);
     for (int i = 0; i < vars->count; i++) {
+        known = known && flow[i].slope && elab_ok(flow[i].slope);
         if (!flow[i].slope && e->errors == errors) {
             elab_error(e, vars->at[i].loc, 341, "the body says nothing of %s' = ...",
                        vars->at[i].name);
@@ -202,7 +211,7 @@ static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, con
         }
     }
     Node *closed = loop_scope_body(e, loop);
-    field->loop = e->errors == errors ? closed : NULL;
+    field->loop = known && e->errors == errors ? closed : NULL;
     return loop;
 }
 
@@ -218,7 +227,8 @@ static void field_done(Elab *e, LoopScope *loop, const Field *field, Node **rest
 
 /* --- the statement ---------------------------------------------------------------------------- */
 
-static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Method *m,
+/* Equal steps alone; false where the body is not known. */
+static bool solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Method *m,
                         int64_t count, Node *from, Node *to, Node **end) {
     Graph *g = e->g;
     Elem real = g->float_type;
@@ -256,6 +266,7 @@ static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Me
     for (int i = 0; i < n; i++) {
         end[i] = loop_final(g, done, i);
     }
+    return field.loop != NULL;
 }
 
 /* With equal steps, `at` and `until`: is the body the same whenever it is looked at? */
@@ -325,8 +336,8 @@ static bool read_head(Elab *e, const Ast *ast, Ode *o) {
     return ok && check_carries(e, &o->vars);
 }
 
-/* Steps by their error, and whatever `at` and `until` ask for. */
-static void solve_walk(Elab *e, const Ast *ast, Ode *o, Node **end) {
+/* Steps by their error, and whatever `at` and `until` ask for; false where the body is unknown. */
+static bool solve_walk(Elab *e, const Ast *ast, Ode *o, Node **end) {
     int64_t draws = e->entry->draws;
     Field field;
     LoopScope *body = read_field(e, ast, &o->vars, &o->m, o->from, o->times, &field);
@@ -370,6 +381,7 @@ static void solve_walk(Elab *e, const Ast *ast, Ode *o, Node **end) {
         const Emitted *em = &body->emitted.at[i];
         stmt_bind(e, em->name, em->loc, loop_in_front(e, em->value, o->times, stack[i]));
     }
+    return ok;
 }
 
 void ode_statement(Elab *e, const Ast *ast) {
@@ -385,14 +397,15 @@ void ode_statement(Elab *e, const Ast *ast) {
     }
     int errors = e->errors;
     Node **end = ARENA_ARRAY(e->scratch, Node *, o.vars.count);
+    bool known;
     if (o.count == 0 || ast->kid[3] || ast->kid[4]) {
-        solve_walk(e, ast, &o, end);
+        known = solve_walk(e, ast, &o, end);
     } else {
-        solve_steps(e, ast, &o.vars, &o.m, o.count, o.from, o.to, end);
+        known = solve_steps(e, ast, &o.vars, &o.m, o.count, o.from, o.to, end);
         bind_run(e, ast->kid[2], node_int(e->g, TY_I32, o.count), node_int(e->g, TY_I32, 0),
                  o.to);
     }
-    bool known = e->errors == errors;
+    known = known && e->errors == errors;
     for (int i = 0; i < o.vars.count; i++) {
         const Value *start = o.vars.at[i].start;
         loop_bind_result(e, &o.vars.at[i],
