@@ -237,6 +237,13 @@ static const Value *bind_elem(Elab *e, const Item *item, const Ast *param, const
         return &value_poison;
     }
     bool unmarked = !param->kid[0]->name;
+    if (param->kid[1] && elem != TY_ERROR && !elem_is_int(elem)) {
+        elab_error(e, param->kid[1]->loc, 220, "only integers have a range");
+        if (unmarked) {
+            diag_hint(&e->c->diag, "without a word elements are floats; int[...] takes integers");
+        }
+        return &value_poison;
+    }
     if (unmarked           ? elem_is_float(have)
         : elem == TY_ERROR ? elem_is_int(have)
                            : half_fits(v, elem)) {

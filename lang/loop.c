@@ -122,8 +122,8 @@ bool loop_read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
             if (var.outer && (var.outer->kind == BIND_CARRY || var.outer->kind == BIND_STATE)) {
                 elab_error(e, ast->loc, 296,
                            "'%s' is a carry or state here; give the inner loop's carry "
-                           "another name: 'carry y = %s'",
-                           ast->name, ast->name);
+                           "another name: 'carry inner_%s = %s'",
+                           ast->name, ast->name, ast->name);
                 ok = false;
             }
         }
