@@ -20,6 +20,9 @@ int front_find(const Front *f, int64_t limit) {
 }
 
 static void drop(Front *f, int from, int to) {
+    if (to == from) { /* of none there may be no list yet */
+        return;
+    }
     for (int i = from; i < to; i++) {
         VEC_PUSH(f->arena, &f->spare, f->at.at[i].plan);
     }
