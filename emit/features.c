@@ -17,6 +17,7 @@ typedef struct {
     bool ordered, files;                 /* and how they are read */
     int paths;                           /* all of them */
     bool trains, rings, hypers, scalars; /* entries */
+    bool blind;                          /* rows that no function evaluates */
     bool halves;                         /* anywhere */
     bool fetches;                        /* memory that is asked for before it is read */
 } Has;
@@ -78,7 +79,10 @@ static void look_at_data(const Emit *e, Has *has) {
 static void look_at_entries(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->entry.count; i++) {
         const Entry *entry = e->p->entry.at[i]->entry;
-        has->trains = has->trains || entry->kind == ENTRY_TRAIN;
+        const bool train = entry->kind == ENTRY_TRAIN;
+        has->trains = has->trains || train;
+        has->blind = has->blind || host_is_pass(e->p, entry) ||
+                     (train && !entry_eval(e->p, entry, ENTRY_EVAL));
         has->halves = has->halves || e->p->entry.at[i]->rounds;
         for (int k = 0; k < entry->out.count; k++) {
             has->rings = has->rings || entry->out.at[k].role == OUT_NEED;
@@ -165,6 +169,7 @@ void features_add(const Emit *e, NameList *features) {
         {"scalars", has.scalars},                        /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
         {"fetches", has.fetches},
+        {"blind", has.blind},
         {"pairs", profile_has_pairs(e)}, /* that a profile measures */
         {"phases", e->p->module->phase.count > 0 || host_has_passes(e->p)},
         {"several", e->p->module->phase.count > 1}, /* trains in one run */

@@ -34,6 +34,19 @@ MD_COLD int md_best_setup(md_run *r) {
     md_best *b = &r->best;
     const char *name = o->monitor == NULL ? "min:loss" : o->monitor;
     int form = strncmp(name, "min:", 4) == 0 || strncmp(name, "max:", 4) == 0;
+    /* if: blind */
+    int evaluated = 0;
+    for (int i = 0; i < r->task_count; i++) {
+        const md_task *k = &r->tasks[i];
+        evaluated |= k->entry->eval != NULL && k->held_rows > 0;
+    }
+    if (o->eval_every > 0 && !evaluated) {
+        md_fail(&r->message, MD_EXIT_OK,
+                "--eval-every: no train of this run has held-out rows; 'holdout every(k);' in its "
+                "data set gives some");
+        md_complain(r, "warning: ");
+    }
+    /* end: blind */
     if (o->best == NULL && o->patience == 0) {
         return MD_EXIT_OK;
     }

@@ -268,7 +268,8 @@ MD_COLD void md_load_compare(md_load *l) {
     if (!fits && md_load_takes(l, l->t)) {
         const char *type = md_dtype_get(l->t->dtype)->name, *more = "";
         /* if: main */
-        if (!converts && type[0] == 'F' && h->dtype[0] == 'F' && l->faults == 0) {
+        if (!converts && h->type->name != NULL && md_is_float(h->type->dtype) &&
+            md_is_float(l->t->dtype) && l->faults == 0) {
             more = " (a run goes on in its own precision; weights alone convert)";
         }
         /* end: main */

@@ -133,6 +133,27 @@ MD_COLD int md_setup_block(md_run *r) {
     return MD_EXIT_OK;
 }
 
+/* if: blind */
+/* Rows of --data that no function of the program would ever look at. */
+MD_COLD int md_setup_parts(md_run *r, const md_data *d) {
+    const md_dataset *set = d->set;
+    int evaluated = 0;
+    for (int i = 0; i < r->model->entry_count; i++) {
+        const md_entry *e = &r->model->entries[i];
+        evaluated |= e->eval != NULL && e->dataset >= 0 && &r->model->datasets[e->dataset] == set;
+    }
+    for (int part = MD_PART_HELD; part < MD_PARTS && !evaluated; part++) {
+        if (d->own[part] && set->files[0].paths[part] == NULL) {
+            return md_fail(&r->message, MD_EXIT_USAGE,
+                           "--data %s: the program evaluates no %s rows, as its model names none; "
+                           "'file %s = \"...\", \"...\";' does",
+                           set->name, md_part_name(part), set->files[0].name);
+        }
+    }
+    return MD_EXIT_OK;
+}
+
+/* end: blind */
 /* Opens the data of the task at hand, unless another one has. */
 MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
     md_task *k = r->task;
@@ -160,6 +181,9 @@ MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
         k->data = &r->sets[r->set_count++];
         rc = md_data_open(k->data, set, md_path_of, paths, &r->stream, &r->message);
         paths->used += set->file_count * MD_PARTS;
+        /* if: blind */
+        rc = rc == MD_EXIT_OK ? md_setup_parts(r, k->data) : rc;
+        /* end: blind */
     }
     if (rc == MD_EXIT_OK) {
         k->train_rows = md_data_rows(k->data, MD_PART_TRAIN);

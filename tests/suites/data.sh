@@ -281,6 +281,15 @@ printf "$(cat "$scratch/octal")" >"$scratch/ptb.u16"
 "$scratch/lm" --data f="$scratch/ptb.u16" --epochs 30 --log json --threads 1 >"$scratch/lm.log" 2>"$scratch/err"
 sed -n 's/.*"event":"end".*"loss":\([0-9.]*\),.*/\1/p' "$scratch/lm.log" | awk '{ n++; if ($1 < 3.0) good++ } END { exit !(n == 1 && good == 1) }' && pass || fail "language model" "$(tail -n 1 "$scratch/lm.log" | cut -c 1-200) $(cat "$scratch/err")"
 
+# A model that names no held-out rows has no function for them: what asks for them is refused, not left out.
+grep -v 'metric' tests/suites/lanes.mdl | sed 's/"count.u16", "held.u16"/"count.u16"/' >"$scratch/blind.mdl"
+"$MDLC" "$scratch/blind.mdl" -o "$scratch/blind.c" && $CC -O0 "$scratch/blind.c" -lm -o "$scratch/blind" || fail "no held-out rows" "does not build"
+blind() { "$scratch/blind" --data f="$scratch/count.u16$1" --steps 1 --log none $2 2>"$scratch/err"; }
+blind "" "" && pass || fail "no held-out rows" "$(cat "$scratch/err")"
+exits "rows that nothing evaluates" 2 "evaluates no validation rows" blind ",$scratch/held.u16" ""
+exits "test rows that nothing evaluates" 2 "evaluates no test rows" blind ",,$scratch/held.u16" ""
+exits "evaluations of no rows" 0 "warning: --eval-every: no train of this run has held-out rows" blind "" "--eval-every 1"
+
 # The tables of a dumped graph are those of its source.
 tables() { sed -n '/^static const md_file/,/^static const md_entry/p' "$1" | grep -v '^ *//*'; }
 "$MDLC" --dump=build tests/suites/data.mdl >"$scratch/dumped.mdl" &&
