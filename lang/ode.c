@@ -33,10 +33,14 @@ Node *ode_scalar(Elab *e, const Ast *ast, const char *what) {
     return elab_ok(v) ? node_cast(e->g, v->node, e->g->float_type) : NULL;
 }
 
-static bool check_carries(Elab *e, const CarryVars *vars) {
+static bool check_carries(Elab *e, const char *time, const CarryVars *vars) {
     bool ok = true;
     for (int i = 0; i < vars->count; i++) {
         const CarryVar *var = &vars->at[i];
+        if (str_eq(var->name, time)) {
+            elab_error(e, var->loc, 297, "carry '%s' has the name of the time of its ode", time);
+            ok = false;
+        }
         if (!elem_is_float(var->start->node->type->elem)) {
             elab_error(e, var->loc, 405,
                        "'%s' is %s; what an ode carries are floats", var->name,
@@ -333,7 +337,7 @@ static bool read_head(Elab *e, const Ast *ast, Ode *o) {
     o->to = ode_scalar(e, ast->kid[1], "a time");
     ok = (!ast->kid[3] || read_times(e, ast->kid[3], &o->stop, &o->times)) && ok;
     ok = loop_read_carries(e, ast->kid[5], &o->vars) && o->from && o->to && ok;
-    return ok && check_carries(e, &o->vars);
+    return ok && check_carries(e, ast->name, &o->vars);
 }
 
 /* Steps by their error, and whatever `at` and `until` ask for; false where the body is unknown. */

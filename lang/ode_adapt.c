@@ -62,6 +62,30 @@ static bool read_argument(Elab *e, const Ast *arg, Control *c) {
     return *scalar != NULL;
 }
 
+/* Is `n` a number of the source that is at least, or with `above` larger than, 0? Numbers of the run
+ * are; with others that are not the attempts come to their maximum. */
+static bool is_size(const Node *n, bool above) {
+    const double x = n->op == OP_CONST ? n->attr->value : 1;
+    return isfinite(x) && (above ? x > 0 : x >= 0);
+}
+
+/* What is wrong with the tolerances; NULL: nothing. */
+static const char *wrong_control(const Control *c) {
+    if (!c->rtol || !is_size(c->rtol, false)) {
+        return "a finite relative tolerance, 0 or more: rtol = 1e-3";
+    }
+    if (!c->atol || !is_size(c->atol, false)) {
+        return "a finite absolute tolerance, 0 or more: atol = 1e-6";
+    }
+    if (!is_size(c->rtol, true) && !is_size(c->atol, true)) {
+        return "a tolerance above 0: rtol = 1e-3, atol = 1e-6";
+    }
+    if (c->first && !is_size(c->first, true)) {
+        return "a size above 0 of the first attempt: first = 0.1";
+    }
+    return c->max == 0 ? "the most attempts that memory is planned for: max = 64" : NULL;
+}
+
 bool adapt_read(Elab *e, const Ast *ast, const Method *m, Control *c) {
     const Ast *call = ast->kid[2], *args = call->kid[1];
     *c = (Control){.part = {0, 1, 0}};
@@ -69,11 +93,9 @@ bool adapt_read(Elab *e, const Ast *ast, const Method *m, Control *c) {
     for (int i = 0; ok && i < args->nkid; i++) {
         ok = read_argument(e, args->kid[i], c);
     }
-    if (ok && (!c->rtol || !c->atol || c->max == 0)) {
-        elab_error(e, call->loc, 449, "steps that an 'ode' chooses need %s",
-                   !c->rtol   ? "a relative tolerance: rtol = 1e-3"
-                   : !c->atol ? "an absolute tolerance: atol = 1e-6"
-                              : "the most attempts that memory is planned for: max = 64");
+    const char *wrong = ok ? wrong_control(c) : NULL;
+    if (wrong) {
+        elab_error(e, call->loc, 449, "steps that an 'ode' chooses need %s", wrong);
         ok = false;
     }
     if (ok && m->stages > 0 && !m->error) {
