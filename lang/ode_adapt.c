@@ -62,8 +62,8 @@ static bool read_argument(Elab *e, const Ast *arg, Control *c) {
     return *scalar != NULL;
 }
 
-/* Is `n` a number of the source that is at least, or with `above` larger than, 0? Numbers of the run
- * are; with others that are not the attempts come to their maximum. */
+/* Is the number `n` at least, or with `above` larger than, 0? One of the run is taken to be: where
+ * it is not, the attempts come to their maximum. */
 static bool is_size(const Node *n, bool above) {
     const double x = n->op == OP_CONST ? n->attr->value : 1;
     return isfinite(x) && (above ? x > 0 : x >= 0);
