@@ -54,7 +54,8 @@ typedef struct {
     int64_t work; /* blocks that were looked at */
 } Placer;
 
-static int64_t place_all(Placer *p, const int *order, bool best_fit) {
+/* Gives up, and says INT64_MAX, where the height comes to `enough`. */
+static int64_t place_all(Placer *p, const int *order, bool best_fit, int64_t enough) {
     int64_t height = 0;
     int count = 0; /* of those that are placed and may still matter */
     for (int k = 0; k < p->n; k++, count++) {
@@ -79,6 +80,9 @@ static int64_t place_all(Placer *p, const int *order, bool best_fit) {
         int64_t at = gap_at >= 0 ? gap_at : cursor;
         p->offset[order[k]] = at;
         height = at + item->size > height ? at + item->size : height;
+        if (height >= enough) {
+            return INT64_MAX;
+        }
         int lo = 0, hi = count;
         while (lo < hi) {
             int mid = (lo + hi) / 2;
@@ -179,11 +183,11 @@ static void order_change(const Placer *p, int *order, int64_t bound, uint64_t *r
 static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound, int64_t best,
                              int rounds, int *next, int64_t *offset) {
     uint64_t random = 0x9e3779b97f4a7c15u;
-    int64_t now = excess(p, place_all(p, order, best_fit), bound);
+    int64_t now = excess(p, place_all(p, order, best_fit, INT64_MAX), bound);
     for (int round = 0; round < rounds && best > bound; round++) {
         memcpy(next, order, sizeof *next * (size_t)p->n);
         order_change(p, next, bound, &random);
-        int64_t height = place_all(p, next, best_fit);
+        int64_t height = place_all(p, next, best_fit, INT64_MAX);
         int64_t cost = excess(p, height, bound);
         if (height < best) {
             best = height;
@@ -199,7 +203,7 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
 
 /* ---- the search for what fits --------------------------------------------------------------- */
 
-enum { FIT_TURN = 10, FIT_FIRST = 96, FIT_ROWS = 4000000 };
+enum { FIT_TURN = 10, FIT_FIRST = 96, FIT_TURNS = 16 /* wrong ones */, FIT_ROWS = 4000000 };
 
 typedef struct {
     Arena *scratch;
@@ -210,14 +214,17 @@ typedef struct {
     int64_t *offset, *at; /* its offsets; room for another */
 } Fitting;
 
-/* FOUND makes a better placement. Short searches in every order before longer ones. */
+/* FOUND makes a better placement. Short searches in every order before longer ones; the shortest
+ * can go straight to the end, which takes about n * n / 2 steps. */
 static Fit fit_below(Fitting *f, int64_t capacity, int64_t steps) {
     Arena arena = {0};
     Fit fit = FIT_LIMIT;
+    const int64_t straight = (int64_t)f->n * (f->n / 2 + FIT_TURNS);
     int64_t turn = (int64_t)f->n * FIT_FIRST;
     for (int k = 0; fit == FIT_LIMIT && steps > 0; k++) {
         int rule = k % FIT_TURN < ALLOC_RULES ? k % FIT_TURN : k; /* the plain orders every time */
-        int64_t given = turn < steps ? turn : steps, left = given;
+        int64_t given = turn > straight ? turn : straight, left;
+        left = given = given < steps ? given : steps;
         fit = alloc_fit(&arena, f->item, f->n, capacity, rule, &left, f->at);
         steps -= given - left + 1;
         f->steps -= given - left + 1;
@@ -280,7 +287,7 @@ static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_
         bool tight = turn % 2 == 1;
         int64_t height = turn / 2 == ORDER_TIME
                              ? alloc_by_time(scratch, item, n, order, tight, p.offset, &p.work)
-                             : place_all(&p, order, tight);
+                             : place_all(&p, order, tight, best);
         if (height < best) {
             best = height;
             best_fit = turn % 2 == 1;

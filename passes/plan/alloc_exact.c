@@ -308,30 +308,30 @@ static bool is_alike(const Block *a, const Block *b) {
     return a->size == b->size && a->first == b->first && a->last == b->last;
 }
 
-/* The blocks that nothing else fits under, by offset and rank. */
-static int find_candidates(const Search *s, const Part *p) {
+/* No block that begins at the roof or above is a candidate: another one fits under it. */
+static int64_t find_roof(const Search *s, const Part *p) {
     int64_t roof = INT64_MAX;
     for (int i = 0; i < p->n; i++) {
         const Block *b = &s->block[p->block[i]];
         int64_t top = b->low + b->size;
         roof = top < roof ? top : roof;
     }
-    int n = 0;
+    return roof;
+}
+
+/* The candidate behind `last` by offset and rank; false: there is none. Most searches go straight
+ * to the end, so no list of all is made. */
+static bool next_candidate(const Search *s, const Part *p, int64_t roof, const Candidate *last,
+                           Candidate *next) {
+    *next = (Candidate){roof, -1, -1};
     for (int i = 0; i < p->n; i++) {
         const Block *b = &s->block[p->block[i]];
-        Candidate c = {b->low, b->rank, p->block[i]};
-        if (c.low >= roof || c.low < p->least || (c.low == p->least && c.rank <= p->least_rank)) {
-            continue;
+        bool behind = b->low > last->low || (b->low == last->low && b->rank > last->rank);
+        if (behind && (b->low < next->low || (b->low == next->low && b->rank < next->rank))) {
+            *next = (Candidate){b->low, b->rank, p->block[i]};
         }
-        int at = n++;
-        for (; at > 0 && (p->candidate[at - 1].low > c.low || (p->candidate[at - 1].low == c.low &&
-                                                               p->candidate[at - 1].rank > c.rank));
-             at--) {
-            p->candidate[at] = p->candidate[at - 1];
-        }
-        p->candidate[at] = c;
     }
-    return n;
+    return next->block >= 0;
 }
 
 static Fit search_part(Search *s, const Part *p) {
@@ -339,13 +339,16 @@ static Fit search_part(Search *s, const Part *p) {
     if (p->n == 0 || search_stretches(s, p, &fit)) {
         return fit;
     }
-    const int n = find_candidates(s, p);
-    for (int i = 0; i < n; i++) {
-        const Candidate *c = &p->candidate[i];
-        bool alike = false; /* to one that was tried at the same offset */
-        for (int k = i - 1; k >= 0 && p->candidate[k].low == c->low; k--) {
-            alike = alike || is_alike(&s->block[p->candidate[k].block], &s->block[c->block]);
+    const int64_t roof = find_roof(s, p);
+    Candidate last = {p->least, p->least_rank, -1};
+    int n = 0; /* tried at this offset, in p->candidate */
+    for (Candidate c; next_candidate(s, p, roof, &last, &c); last = c) {
+        n = c.low == last.low ? n : 0;
+        bool alike = false;
+        for (int k = 0; k < n && !alike; k++) {
+            alike = is_alike(&s->block[p->candidate[k].block], &s->block[c.block]);
         }
+        p->candidate[n++] = c;
         if (alike) {
             continue;
         }
@@ -353,7 +356,7 @@ static Fit search_part(Search *s, const Part *p) {
         if (s->steps < 0) {
             return FIT_LIMIT;
         }
-        fit = place(s, p, c, n);
+        fit = place(s, p, &c, n);
         if (fit != FIT_NONE) {
             return fit;
         }

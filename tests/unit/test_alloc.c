@@ -255,7 +255,7 @@ static void test_tight(void **state) {
         {"more steps", fill_apart, 60, 40, 9, 50000, 63615},
         {"few blocks at once", fill_apart, 60, 30, 5, 50000, 61050},
         {"long searches", fill_apart, 20, 40, 9, 800000, 20556},
-        {"many blocks, orders", fill_apart, 6, 200, 40, 2000000, 7286},
+        {"many blocks, orders", fill_apart, 6, 200, 40, 2000000, 6921},
         {"cuts of short lives", fill_cut, 60, 50, 30, 20000, 60441},
         {"cuts of many lengths", fill_cut, 60, 50, 100, 20000, 60533},
     };
