@@ -320,6 +320,7 @@ struct Entry {
     int64_t budget;        /* TRAIN: bytes or -1 */
     bool rounding;         /* for it sums may be made in another order */
     int64_t flops_more;    /* that its loops take, since they keep less for it */
+    int64_t touched;       /* bytes of a call whose loops keep what is usual; 0: as the plan says */
     int64_t total_count;   /* of the target, see pass_fuse */
     int copies;            /* the same */
     int64_t parts;         /* > 1: for it so many parts of the rows are made one by one */

@@ -191,6 +191,8 @@ typedef struct {
     /* What the plan said of both before it was applied. */
     int64_t planned_height, planned_bytes;
     int64_t predicted;     /* picoseconds of a call, see compiler/times.h */
+    int64_t touched;       /* bytes of its usual plan, and what it touches besides */
+    int64_t far_share;     /* of FAR_WHOLE bytes that steps move so many come from memory */
     int64_t band_bytes;    /* guard band on both sides of every Buf of the arena; 0: none */
     int64_t io_bytes;      /* staged inputs, of a device a status, then results */
     int64_t status_offset; /* in io: where kernels of a device find whether they may run */
@@ -204,7 +206,7 @@ typedef struct {
     bool rounds;            /* something is rounded to a float of 16 bits */
 } ProgramEntry;
 
-/* FLOPs of a product that take as long as one of `dear`. */
+/* FLOPs of a product that take as long as one of `dear`, as work is counted without times. */
 enum { DEAR_FLOPS = 4 };
 
 /* What is in memory while a phase runs. */
@@ -212,12 +214,19 @@ typedef struct {
     int64_t params, state, arena, total; /* total: with the inputs and results of the program */
 } PhaseNeed;
 
-/* What planning knows of a machine, in picoseconds: an operation of a loop, one of a tile of
- * registers, a byte, waking the threads; and whether it multiplies bfloat16 in pairs. */
+/* What is known of a machine before schedules are chosen, in picoseconds: an operation of a loop,
+ * one of a tile of registers, a byte; and whether it multiplies bfloat16 in pairs. */
 typedef struct {
-    int64_t loop, tile, byte, launch;
+    int64_t loop, tile, byte;
     bool pairs;
 } MachineTimes;
+
+/* How long steps take there, in picoseconds, for plans and reports: a FLOP of loops, one of tiles,
+ * one of `dear`, a byte that lies in a cache, one that comes from memory, waking the threads. The
+ * caches hold `cache` bytes. */
+typedef struct {
+    int64_t loop, tile, dear, near, far, launch, cache;
+} StepTimes;
 
 typedef struct {
     Module *module;
@@ -234,7 +243,7 @@ typedef struct {
     int64_t band_bytes;   /* of guard bands in the arenas of instances; 0: none */
     int64_t stack_bytes;  /* worst chain of emitted frames, a bound that is tested */
     int nbuf, nindex;     /* counters for ids */
-    MachineTimes times;   /* what planning took the machine for */
+    StepTimes times;      /* what planning took the machine for */
     bool device;          /* regions lie where the host does not see them: inputs are brought to io
                             and results fetched from there */
     NameSet *names;       /* of Bufs, see buf_new */

@@ -1,5 +1,9 @@
 /* times: see the header. Operations in tiles and in loops, shared by the threads that a kernel may
- * have, bytes, and waking the threads. Integers, so that all hosts find the same plans. */
+ * have, bytes, and waking the threads. Integers, so that all hosts find the same plans.
+ *
+ * What a call of an entry touches stays in the caches until the next one, as far as it fits there:
+ * so that part of its bytes moves at their speed, for each thread, and the rest at that of memory,
+ * which threads share. The part is that of the usual plan, for all plans of the entry. */
 #include "compiler/times.h"
 
 #include "compiler/kernel.h"
@@ -16,25 +20,35 @@ int64_t step_bytes(const Step *step) {
     return bytes;
 }
 
-int64_t step_time(const MachineTimes *times, const Step *step) {
+int64_t times_far_share(const StepTimes *times, int64_t touched) {
+    const double all = (double)touched, cached = (double)times->cache;
+    return all > cached ? (int64_t)(FAR_WHOLE * (1 - cached / all)) : 0;
+}
+
+int64_t bytes_time(const StepTimes *times, int64_t far_share, int64_t bytes, int threads) {
+    const int64_t near = (FAR_WHOLE - far_share) * times->near / threads;
+    return count_add(0, bytes, far_share * times->far + near) / FAR_WHOLE;
+}
+
+int64_t step_time(const StepTimes *times, int64_t far_share, const Step *step) {
     if (step->kind == STEP_LOOP) {
-        return count_add(0, step->trip, list_time(times, &step->body));
+        return count_add(0, step->trip, list_time(times, far_share, &step->body));
     }
     int team = step->team > 1 ? step->team : 1;
     bool tile = step->kernel != NULL && kernel_tile(step->kernel) != NULL;
     int64_t loops = step->flops - step->borders - (tile ? step->products : 0);
     int64_t work = count_add(0, loops > 0 ? loops : 0, times->loop);
-    work = count_add(work, step->dear, times->tile * DEAR_FLOPS);
+    work = count_add(work, step->dear, times->dear);
     work = count_add(work, tile ? step->products + step->borders : step->borders,
                      tile ? times->tile : times->loop);
-    int64_t time = count_add(work / team, step_bytes(step), times->byte);
+    int64_t time = count_add(work / team, 1, bytes_time(times, far_share, step_bytes(step), team));
     return count_add(time, team > 1, times->launch);
 }
 
-int64_t list_time(const MachineTimes *times, const StepList *list) {
+int64_t list_time(const StepTimes *times, int64_t far_share, const StepList *list) {
     int64_t time = 0;
     for (int i = 0; i < list->count; i++) {
-        time = count_add(time, 1, step_time(times, list->at[i]));
+        time = count_add(time, 1, step_time(times, far_share, list->at[i]));
     }
     return time;
 }

@@ -10,21 +10,27 @@ static int64_t at_least(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static void set_times(const Emit *e, CallCost *cost) {
-    const MachineTimes *times = &e->p->times;
-    cost->predicted = step_time(times, cost->step);
-    int64_t products = count_add(0, cost->products, times->tile) / e->c->opt.threads;
-    cost->limit = at_least(products, count_add(0, cost->bytes, times->byte));
+/* The least that so many FLOPs of products and bytes take, with all threads. */
+static int64_t limit_of(const Emit *e, const ProgramEntry *entry, int64_t products, int64_t bytes) {
+    const StepTimes *times = &e->p->times;
+    const int threads = e->c->opt.threads;
+    return at_least(count_add(0, products, times->tile) / threads,
+                    bytes_time(times, entry->far_share, bytes, threads));
 }
 
-static void add_calls(const Emit *e, CallCosts *all, const StepList *list, int64_t times,
-                      StepPart part) {
+static void set_times(const Emit *e, const ProgramEntry *entry, CallCost *cost) {
+    cost->predicted = step_time(&e->p->times, entry->far_share, cost->step);
+    cost->limit = limit_of(e, entry, cost->products, cost->bytes);
+}
+
+static void add_calls(const Emit *e, const ProgramEntry *entry, CallCosts *all,
+                      const StepList *list, int64_t times, StepPart part) {
     static const char *const word[] = {"", "forward", "loss", "backward", "update"};
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         StepPart own = step->part != PART_NONE ? step->part : part; /* that of the loop around it */
         if (step->kind == STEP_LOOP) {
-            add_calls(e, all, &step->body, count_add(0, times, step->trip), own);
+            add_calls(e, entry, all, &step->body, count_add(0, times, step->trip), own);
             continue;
         }
         CallCost cost = {.step = step,
@@ -35,7 +41,7 @@ static void add_calls(const Emit *e, CallCosts *all, const StepList *list, int64
                          .flops = step->flops - step->borders,
                          .products = step->products,
                          .bytes = step_bytes(step)};
-        set_times(e, &cost);
+        set_times(e, entry, &cost);
         VEC_PUSH(e->arena, &all->at, cost);
         all->flops = count_add(all->flops, step->again ? 0 : times, cost.flops);
         all->products = count_add(all->products, step->again ? 0 : times, cost.products);
@@ -77,10 +83,9 @@ static int64_t bytes_once(const Emit *e, const CallCosts *all) {
 
 CallCosts calls_of(const Emit *e, const ProgramEntry *entry) {
     CallCosts all = {0};
-    add_calls(e, &all, &entry->step, 1, PART_NONE);
+    add_calls(e, entry, &all, &entry->step, 1, PART_NONE);
     all.bytes_once = bytes_once(e, &all);
-    int64_t products = count_add(0, all.products, e->p->times.tile) / e->c->opt.threads;
-    all.limit = at_least(products, count_add(0, all.bytes_once, e->p->times.byte));
+    all.limit = limit_of(e, entry, all.products, all.bytes_once);
     return all;
 }
 

@@ -42,6 +42,7 @@ typedef struct {
     int64_t arena, flops;
     int64_t time;  /* as reports tell it */
     int64_t again; /* of the FLOPs those of steps that run again */
+    int64_t touched;
 } Cost;
 
 typedef struct {
@@ -135,7 +136,7 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
         try_lower(s->c, &module, shared ? stages_before("remat") : s->stage, &scratch, false);
     pass_plan_arenas(p, limit);
     const ProgramEntry *e = p->entry.at[0];
-    Cost cost = {e->arena_bytes, e->flops, e->predicted, e->flops_again};
+    Cost cost = {e->arena_bytes, e->flops, e->predicted, e->flops_again, e->touched};
     only->keep = before;
     arena_free(&scratch);
     return cost;
@@ -396,12 +397,19 @@ static void search_rounding(Search *s, const GradPlan *usual) {
     take_best(s);
 }
 
+/* Begins with the usual plan. What it touches says for all others too how many of their bytes come
+ * from memory: so none of them is told to be quicker than it is. */
+static void begin(Search *s, const GradPlan *usual) {
+    s->usual = s->cost = cost_of(s, usual);
+    s->best = *usual;
+    s->fits = s->cost.arena <= s->limit;
+    s->entry->touched = s->usual.touched;
+}
+
 /* An evaluation: what it gives has the same bits in parts. */
 static bool choose_eval(Search *s) {
     const GradPlan usual = {.save = GRAD_SAVE_CALLS};
-    s->usual = s->cost = cost_of(s, &usual);
-    s->best = usual;
-    s->fits = s->cost.arena <= s->limit;
+    begin(s, &usual);
     if (!s->fits) {
         try_parts(s, &usual);
         for (int i = 0; i < s->tried.count; i++) {
@@ -414,9 +422,7 @@ static bool choose_eval(Search *s) {
 /* Finds the best plan for the limit; false: the usual one is good enough, or nothing else is there.
  * Where sums must be rounded as they are and nothing fits, says what would. */
 static bool choose(Search *s, bool rounding, const GradPlan *usual) {
-    s->usual = s->cost = cost_of(s, usual);
-    s->best = *usual;
-    s->fits = s->cost.arena <= s->limit;
+    begin(s, usual);
     if (s->fits) {
         return false;
     }

@@ -636,7 +636,7 @@ static void nodes_free(Entry *entry) {
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     Program *p = program_new(arena, module);
     p->device = c->opt.target && c->opt.target->device;
-    p->times = target_times(target_asked(c->opt.target));
+    p->times = target_asked(c->opt.target)->step;
     for (int i = 0; i < module->slot.count; i++) {
         Slot *slot = module->slot.at[i];
         const char *dot = strchr(slot->name, '.');

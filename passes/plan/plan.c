@@ -3,6 +3,7 @@
 #include "passes/plan/plan.h"
 
 #include "compiler/times.h"
+#include "passes/grad.h"
 #include "passes/plan/apply.h"
 #include "passes/plan/offsets.h"
 #include "passes/plan/order.h"
@@ -171,7 +172,8 @@ static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *l
 enum {
     LEAST = 1,  /* byte: as little as can be */
     LEVELS = 4, /* parts of what the usual order needs for which others are found */
-    CURVE_TOUCHES = 4000000
+    CURVE_TOUCHES = 8000000,
+    CHOICE_TOUCHES = 1000000 /* where this is one of many choices of what loops keep */
 };
 
 static bool same_calls(const Plan *a, const Plan *b) {
@@ -179,9 +181,17 @@ static bool same_calls(const Plan *a, const Plan *b) {
            memcmp(a->call.at, b->call.at, sizeof *a->call.at * (size_t)a->call.count) == 0;
 }
 
+static int64_t curve_touches(const Entry *entry) {
+    const GradPlan *keep = entry->keep;
+    bool usual = keep == NULL || (keep->save == GRAD_SAVE_CALLS && keep->nagain == 0 &&
+                                  keep->segment <= 1 && keep->parts <= 1);
+    return usual ? CURVE_TOUCHES : CHOICE_TOUCHES;
+}
+
 /* Fills the front with plans of which steps run again, of orders for several limits that are the
  * same whatever was asked for. Gives the names of the orders. */
-static const char **fill_front(Program *p, PlanEval *eval, const Plan *usual, Front *front) {
+static const char **fill_front(Program *p, PlanEval *eval, const Plan *usual, Front *front,
+                               int64_t touches) {
     const Problem *s = eval->s;
     const char **name = ARENA_ARRAY(front->arena, const char *, LEVELS + 1);
     Plan order[LEVELS + 1];
@@ -196,7 +206,7 @@ static const char **fill_front(Program *p, PlanEval *eval, const Plan *usual, Fr
         }
         n += !known;
     }
-    plan_curve(eval, order, n, front, CURVE_TOUCHES);
+    plan_curve(eval, order, n, front, touches);
     return name;
 }
 
@@ -214,12 +224,15 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
         plan = e->spared_bytes > 0 ? little : plan;
     }
     e->planned_height = plan_height(&eval, &plan);
+    const int64_t touched = count_add(problem_outside(shared.top), 1, e->planned_height);
+    e->touched = e->entry->touched > 0 ? e->entry->touched : touched;
+    e->far_share = times_far_share(&p->times, e->touched);
     if (e->planned_height > limit) {
-        problem_by_time(shared.top, &p->times);
+        problem_by_time(shared.top, &p->times, e->far_share);
         const PlanCost usual = plan_eval(&eval, &plan, NO_LIMIT);
         Front front = {.arena = &scratch, .least = usual.cost};
         front_offer(&front, &plan, &usual);
-        const char **name = fill_front(p, &eval, &plan, &front);
+        const char **name = fill_front(p, &eval, &plan, &front, curve_touches(e->entry));
         FrontPlan *chosen = front_choose(&front, &eval, limit);
         plan = chosen->plan;
         e->planned_height = chosen->height;
@@ -231,7 +244,7 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
     program_number(e);
     plan_offsets(e, &eval.memo);
     arena_free(&scratch);
-    e->predicted = list_time(&p->times, &e->step);
+    e->predicted = list_time(&p->times, e->far_share, &e->step);
 }
 
 void pass_plan(Program *p, bool staging, int64_t budget) {

@@ -369,10 +369,19 @@ Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t
     return s;
 }
 
-void problem_by_time(Problem *s, const MachineTimes *times) {
+void problem_by_time(Problem *s, const StepTimes *times, int64_t far_share) {
     for (int i = 0; i < s->n; i++) {
-        s->item[i].cost = step_time(times, s->item[i].step);
+        s->item[i].cost = step_time(times, far_share, s->item[i].step);
     }
+}
+
+int64_t problem_outside(const Problem *s) {
+    int64_t bytes = 0;
+    for (int u = 0; u < s->use.count; u++) {
+        const Use *use = &s->use.at[u];
+        bytes = count_add(bytes, !use->local, use->buf->bytes);
+    }
+    return bytes;
 }
 
 void problem_look_inside(Problem *s) {

@@ -88,7 +88,9 @@ Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t
 /* Notes what the loops of an entry's list declare inside, and how many steps they have. */
 void problem_look_inside(Problem *s);
 /* Items cost from now on what they take on that machine. */
-void problem_by_time(Problem *s, const MachineTimes *times);
+void problem_by_time(Problem *s, const StepTimes *times, int64_t far_share);
+/* Bytes that the list touches and that it does not declare. */
+int64_t problem_outside(const Problem *s);
 /* What all steps of the list cost, and of the loops in it, as often as they run. */
 int64_t problem_cost(const StepList *list);
 /* Bytes of those that are not, with the items at these places. */

@@ -1,16 +1,21 @@
 /* repeat: see the header. While the peak is too high, of the values that live through it untouched
  * the one is let go and made again before its next reader that frees most for its cost, together
- * with such of its operands as are gone by then. At the end calls that turned out to be needless
- * are dropped, the dearest first. What fits is made cheaper then: some of the calls that repeat are
- * taken out, at random or all of a stretch, and the plan is made to fit again by scores with noise;
- * one that costs less is kept. Counts accesses, never time.
+ * with such of its operands as are gone by then; in long lists several that are alike. At the end
+ * calls that turned out to be needless are dropped, the dearest first. What fits is made cheaper
+ * then: some of the calls that repeat are taken out, at random or all of a stretch, and the plan is
+ * made to fit again by scores with noise; one that costs less is kept. Counts accesses, never time.
  *
  * A curve does so for a ladder of limits, the same whoever asks, and keeps of all plans that it
  * meets on the way those that no other beats. */
 #include "passes/plan/repeat.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum {
     CANDIDATES = 24,
+    SHORT = 1024, /* list of so many calls, and so many more for each value let go at once */
+    AT_ONCE = 64,
     CHAIN = 12,
     DEPTH = 6,
     HALVINGS = 6,
@@ -19,11 +24,13 @@ enum {
     RUNGS = 64,
     LEAST_TURN = 4,    /* of so many tries for something cheaper one is for the least limit */
     NOISE = 16,        /* parts of a score that chance may take away or add, and of calls */
-    LITTLE = 200,      /* one in so many of all that is done */
+    LITTLE = 200,      /* one in so many of all that is done, */
+    MORE_FIRST = 4,    /* and so many times that while some of it may turn out to be needless */
     LITTLE_WORTH = 50, /* bytes: one in so many, */
     LITTLE_LEAST = TUNED(1 << 20, 256), /* and so many */
     LITTLE_TOUCHES = 4000000,
     AFRESH_TOUCHES = 40000000,
+    DROP_TOUCHES = 8000000,
     REPEAT_TOUCHES = 400000000
 };
 
@@ -31,7 +38,7 @@ enum {
 typedef struct {
     int use, place, n;
     int item[CHAIN];
-    int64_t size;
+    int64_t size, cost; /* cost: of what runs again */
 } Candidate;
 
 typedef struct {
@@ -39,10 +46,12 @@ typedef struct {
     const Problem *s;
     Plan *plan, trial;
     int64_t limit, left; /* accesses that may still be looked at */
+    int64_t dearest;     /* what costs more is given up */
     int64_t afresh;      /* of a sweep, from its order */
     int *before;         /* by use: the last place up to the peak that touches it, */
     int *next;           /* and the first behind it */
     bool *gone;          /* by place: a call that is tried without */
+    bool *taken;         /* by use: it is let go, or needed by one that is, in this turn */
     uint64_t random;     /* 0: scores have no noise */
     Front *front;        /* to which all that is evaluated is offered, or NULL */
 } Repeat;
@@ -50,8 +59,10 @@ typedef struct {
 static Repeat repeat_open(PlanEval *e, Plan *plan, int64_t limit) {
     const Problem *s = e->s;
     Repeat r = {.eval = e, .s = s, .plan = plan, .limit = limit, .left = REPEAT_TOUCHES};
+    r.dearest = INT64_MAX;
     r.before = ARENA_ARRAY(s->arena, int, s->use.count + 1);
     r.next = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    r.taken = ARENA_ARRAY(s->arena, bool, s->use.count + 1);
     return r;
 }
 
@@ -117,12 +128,15 @@ static bool add_chain(const Repeat *r, Candidate *c, int item, int depth) {
         return false;
     }
     c->item[c->n++] = item;
+    c->cost += r->s->item[item].cost;
     return true;
 }
 
-/* Larger ones first, of the same size in the order of uses. */
-static bool comes_before(const Candidate *a, int64_t size, int use) {
-    return a->size > size || (a->size == size && a->use < use);
+/* Larger ones first, of the same size the cheaper ones. */
+static bool comes_before(const Candidate *a, const Candidate *b) {
+    return a->size != b->size   ? a->size > b->size
+           : a->cost != b->cost ? a->cost < b->cost
+                                : a->use < b->use;
 }
 
 /* The largest values that the peak does not touch and a later call reads; behind `last` if that is
@@ -133,14 +147,15 @@ static int find_candidates(const Repeat *r, int peak, const Candidate *last, Can
     for (int u = 0; u < s->use.count; u++) {
         Candidate c = {.use = u, .place = r->next[u], .size = s->use.at[u].size};
         bool lives = c.size > 0 && !s->use.at[u].kept && r->before[u] >= 0 && r->before[u] < peak &&
-                     c.place >= 0 && (last == NULL || comes_before(last, c.size, u));
+                     c.place >= 0 && (last == NULL || c.size <= last->size) &&
+                     (n < CANDIDATES || found[n - 1].size <= c.size);
         int maker = lives ? maker_of(r, u, c.place) : -1;
-        if (maker < 0 || (n == CANDIDATES && found[n - 1].size >= c.size) ||
-            !add_chain(r, &c, maker, 0)) {
+        if (maker < 0 || !add_chain(r, &c, maker, 0) || (last != NULL && !comes_before(last, &c)) ||
+            (n == CANDIDATES && !comes_before(&c, &found[n - 1]))) {
             continue;
         }
         int at = n < CANDIDATES ? n++ : n - 1;
-        for (; at > 0 && found[at - 1].size < c.size; at--) {
+        for (; at > 0 && comes_before(&c, &found[at - 1]); at--) {
             found[at] = found[at - 1];
         }
         found[at] = c;
@@ -148,14 +163,74 @@ static int find_candidates(const Repeat *r, int peak, const Candidate *last, Can
     return n;
 }
 
-static void plan_with(Repeat *r, const Candidate *c) {
+/* The plan that lets go of one value, or of several by place. */
+static void plan_with(Repeat *r, const Candidate *c, int n) {
+    int next = 0;
     r->trial.call.count = 0;
     for (int p = 0; p < r->plan->call.count; p++) {
-        for (int k = 0; p == c->place && k < c->n; k++) {
-            VEC_PUSH(r->s->arena, &r->trial.call, c->item[k]);
+        for (; next < n && c[next].place == p; next++) {
+            for (int k = 0; k < c[next].n; k++) {
+                VEC_PUSH(r->s->arena, &r->trial.call, c[next].item[k]);
+            }
         }
         VEC_PUSH(r->s->arena, &r->trial.call, r->plan->call.at[p]);
     }
+}
+
+/* Is neither the value taken nor anything that its chain reads? Then all of it is. */
+static bool take_apart(Repeat *r, const Candidate *c) {
+    bool apart = !r->taken[c->use];
+    for (int k = 0; k < c->n && apart; k++) {
+        const Ints *reads = &r->s->item[c->item[k]].reads;
+        for (int i = 0; i < reads->count && apart; i++) {
+            apart = !r->taken[reads->at[i]] || !r->s->use.at[reads->at[i]].local;
+        }
+    }
+    for (int k = 0; k < c->n && apart; k++) {
+        const Ints *reads = &r->s->item[c->item[k]].reads;
+        for (int i = 0; i < reads->count; i++) {
+            r->taken[reads->at[i]] = true;
+        }
+    }
+    r->taken[c->use] = r->taken[c->use] || apart;
+    return apart;
+}
+
+static int candidate_compare(const void *a, const void *b) {
+    const Candidate *x = a, *y = b;
+    return x->place != y->place ? (x->place > y->place) - (x->place < y->place)
+                                : (x->use > y->use) - (x->use < y->use);
+}
+
+/* In a long list one value at a time would take as many turns as it has values, each as long as the
+ * list: with the best one go those that are as large and made again by as few calls, as far as none
+ * of them needs another, and as long as there are too many bytes. The plan with them is the trial;
+ * false: it is no better than the one with the best alone. */
+static bool let_more_go(Repeat *r, const PlanCost *cost, const Candidate *best, int64_t frees) {
+    const Problem *s = r->s;
+    int most = (r->plan->call.count - SHORT) / AT_ONCE, n = 0;
+    if (most < 2) {
+        return false;
+    }
+    Candidate *all = ARENA_ARRAY(s->arena, Candidate, most);
+    int64_t room = cost->peak - r->limit - best->size;
+    memset(r->taken, 0, sizeof *r->taken * (size_t)s->use.count);
+    take_apart(r, best);
+    all[n++] = *best;
+    try_plan(r, r->plan); /* whose places are asked for */
+    for (int u = 0; u < s->use.count && n < most && room > 0; u++) {
+        Candidate c = {.use = u, .place = r->next[u], .size = s->use.at[u].size};
+        bool alike = c.size == best->size && !s->use.at[u].kept && r->before[u] >= 0 &&
+                     r->before[u] < cost->at && c.place >= 0;
+        int maker = alike ? maker_of(r, u, c.place) : -1;
+        if (maker >= 0 && add_chain(r, &c, maker, 0) && c.cost <= best->cost && take_apart(r, &c)) {
+            all[n++] = c;
+            room -= c.size;
+        }
+    }
+    qsort(all, (size_t)n, sizeof *all, candidate_compare);
+    plan_with(r, all, n);
+    return n > 1 && cost->over - try_plan(r, &r->trial).over > frees;
 }
 
 /* Lets go of the value that frees most for its cost, of the largest few that free anything; false:
@@ -164,10 +239,11 @@ static bool let_go(Repeat *r, const PlanCost *cost) {
     Candidate found[CANDIDATES], last;
     look_around(r, cost->at);
     int n = find_candidates(r, cost->at, NULL, found), best = -1;
+    int64_t freed = 0;
     while (n > 0) {
         double most = 0;
         for (int i = 0; i < n && r->left > 0; i++) {
-            plan_with(r, &found[i]);
+            plan_with(r, &found[i], 1);
             PlanCost other = try_plan(r, &r->trial);
             double frees = (double)(cost->over - other.over);
             double noise = r->random != 0 ? 1 + draw(r, NOISE) / (double)NOISE : 1;
@@ -175,6 +251,7 @@ static bool let_go(Repeat *r, const PlanCost *cost) {
             if (frees > 0 && score > most) {
                 most = score;
                 best = i;
+                freed = cost->over - other.over;
             }
         }
         if (best >= 0 || n < CANDIDATES || r->left <= 0) {
@@ -185,7 +262,9 @@ static bool let_go(Repeat *r, const PlanCost *cost) {
         n = find_candidates(r, cost->at, &last, found);
     }
     if (best >= 0) {
-        plan_with(r, &found[best]);
+        if (!let_more_go(r, cost, &found[best], freed)) {
+            plan_with(r, &found[best], 1);
+        }
         plan_copy(r->s->arena, r->plan, &r->trial);
     }
     return best >= 0;
@@ -217,7 +296,8 @@ static void drop_needless(Repeat *r) {
         }
         place[at] = p;
     }
-    for (int i = 0; i < n && r->left > 0; i++) {
+    const int64_t enough = r->left - DROP_TOUCHES;
+    for (int i = 0; i < n && r->left > 0 && r->left > enough; i++) {
         plan_without(r, place[i]);
         r->gone[place[i]] = try_plan(r, &r->trial).peak <= r->limit;
     }
@@ -228,7 +308,7 @@ static void drop_needless(Repeat *r) {
 /* Calls again until the plan fits the limit; false: it does not. */
 static bool fit(Repeat *r) {
     PlanCost cost = try_plan(r, r->plan);
-    while (cost.peak > r->limit && r->left > 0 && let_go(r, &cost)) {
+    while (cost.peak > r->limit && cost.cost <= r->dearest && r->left > 0 && let_go(r, &cost)) {
         cost = try_plan(r, r->plan);
     }
     if (cost.peak <= r->limit) {
@@ -354,6 +434,7 @@ int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *le
     plan_copy(s->arena, &trial, plan);
     plan_copy(s->arena, less, plan);
     r.left = LITTLE_TOUCHES;
+    r.dearest = cost / LITTLE * MORE_FIRST;
     for (bool more = true; more;) {
         const int64_t worth =
             height / LITTLE_WORTH > LITTLE_LEAST ? height / LITTLE_WORTH : LITTLE_LEAST;

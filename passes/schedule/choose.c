@@ -3,8 +3,7 @@
 #include "passes/schedule/schedule.h"
 
 MachineTimes target_times(const Target *target) {
-    return (MachineTimes){target->loop_time, target->tile_time, target->byte_time,
-                          target->launch_time, false};
+    return (MachineTimes){target->loop_time, target->tile_time, target->byte_time, false};
 }
 
 int64_t cost_time(const Target *target, Cost cost) {

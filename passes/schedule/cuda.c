@@ -14,6 +14,7 @@ const Target target_cuda = {
     .tile_time = 1,
     .byte_time = 1,
     .launch_time = 3000000,
+    .step = {.loop = 10, .tile = 1, .dear = 4, .near = 1, .far = 1, .launch = 3000000},
     .total_count = TUNED(2048, 40),
     .device = true,
 };

@@ -78,12 +78,13 @@ typedef struct {
     void (*emit)(KernelBuild *b, const Part *part, void *plan); /* NULL: the Work without product */
 } Schedule;
 
-/* What planning knows of a machine. Times are picoseconds each; only the order that they put
- * schedules in matters. */
+/* What planning knows of a machine. Times are picoseconds each; of the first four only the order
+ * that they put schedules in matters. */
 struct Target {
     const char *name;
     const Schedule *const *schedule; /* of equal ones the first is taken; the last is NULL */
     int64_t loop_time, tile_time, byte_time, launch_time;
+    StepTimes step;      /* of what schedules made */
     bool sizes;          /* the extent of a flat loop may be a parameter */
     int64_t total_count; /* sums of at least so many elements are TOTAL parts */
     bool device;         /* regions lie where the host does not see them: Program.device */

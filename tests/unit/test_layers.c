@@ -221,9 +221,52 @@ static void test_little(void **state) {
     assert_in_range(fewer, 1, count);
 }
 
+/* `layers` steps of one size and cost, and as many derivatives, each of which reads the one behind
+ * it and the value that its step has read. */
+static Net *chain_net(Arena *arena, int layers) {
+    Net *net = ARENA_NEW(arena, Net);
+    net->problem.arena = arena;
+    net->problem.item = ARENA_ARRAY(arena, Item, 2 * layers + 1);
+    for (int i = 0; i < 2 * layers; i++) {
+        const int of = i < layers ? i - 1 : 2 * layers - 2 - i;
+        char *line = str_printf(arena, i == 0 ? "step 1000 64" : "step 1000 64 %d", i - 1);
+        read_step(net, i >= layers && of >= 0 ? str_printf(arena, "%s %d", line, of) : line);
+    }
+    net->eval = plan_eval_new(&net->problem);
+    return net;
+}
+
+/* In lists of thousands of steps values go by the dozen: half of the peak, which half of the
+ * forward steps once more are enough for, and three tenths. */
+static void test_long(void **state) {
+    (void)state;
+    static const struct {
+        int tenths;
+        double most; /* per cent of all work */
+    } asked[] = {{5, 30}, {3, 50}};
+    Arena arena = {0};
+    Front front = {.arena = &arena};
+    double none, again;
+    Net *net = chain_net(&arena, getenv("LONG") != NULL ? 5000 : 1500);
+    const int64_t whole = peak_by_hand(net, &net->once, &none);
+    clock_t start = clock();
+    plan_curve(&net->eval, &net->once, 1, &front, 4000000);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const int found = front_find(&front, whole / 10 * asked[i].tenths);
+        assert_true(found >= 0);
+        const FrontPlan *one = &front.at.at[found];
+        assert_int_equal(peak_by_hand(net, &one->plan, &again), one->peak);
+        print_message("%d steps at 0.%d of their peak: %.2f %% more, %.2f s\n", net->problem.n,
+                      asked[i].tenths, 100 * again / net->cost, seconds);
+        assert_true(again <= net->cost * asked[i].most / 100);
+    }
+    assert_true(seconds < 30 || getenv("LONG") == NULL);
+    arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optima),
-                                       cmocka_unit_test(test_little),
-                                       cmocka_unit_test(test_curve)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optima), cmocka_unit_test(test_little),
+                                       cmocka_unit_test(test_long), cmocka_unit_test(test_curve)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "compiled.h"
+#include "compiler/times.h"
 #include "passes/check.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
@@ -692,14 +693,44 @@ static void test_device(void **state) {
     }
 }
 
+/* What fits the caches is near, for each thread; of twice as much one half is. */
+static void test_times(void **state) {
+    (void)state;
+    const StepTimes times = {
+        .loop = 10, .tile = 4, .dear = 20, .near = 4, .far = 16, .launch = 1000, .cache = 1 << 20};
+    assert_int_equal(times_far_share(&times, 0), 0);
+    assert_int_equal(times_far_share(&times, 1 << 20), 0);
+    assert_int_equal(times_far_share(&times, 2 << 20), FAR_WHOLE / 2);
+    assert_in_range(times_far_share(&times, INT64_MAX), FAR_WHOLE - 1, FAR_WHOLE);
+    assert_int_equal(bytes_time(&times, 0, 1000, 1), 4000);
+    assert_int_equal(bytes_time(&times, 0, 1000, 2), 2000);
+    assert_int_equal(bytes_time(&times, FAR_WHOLE, 1000, 2), 16000);
+    assert_int_equal(bytes_time(&times, FAR_WHOLE / 2, 1000, 1), 10000);
+    Step step = {.kind = STEP_COPY, .flops = 300, .dear = 5, .team = 1, .bytes_moved = 100};
+    assert_int_equal(step_time(&times, 0, &step), 3000 + 100 + 400);
+    step.team = 2;
+    assert_int_equal(step_time(&times, FAR_WHOLE, &step), 1550 + 1600 + 1000);
+    Step loop = {.kind = STEP_LOOP, .trip = 3};
+    Step *body[] = {&step, &step};
+    loop.body.at = body;
+    loop.body.count = 2;
+    assert_int_equal(step_time(&times, FAR_WHOLE, &loop), 6 * (1550 + 1600 + 1000));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_budgets),
         cmocka_unit_test(test_pushes),
-        cmocka_unit_test(test_rows_in_use),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_device),          cmocka_unit_test(test_plans_are_deterministic),
-        cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
+        cmocka_unit_test(test_rows_in_use),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_each_fault),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_order_in_a_loop),
+        cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
