@@ -384,12 +384,23 @@ static const char *start_text(Style *s, OpCode op, Elem elem) {
 }
 
 /* The body of one iteration and what it adds to place[k]. */
-static void fold_body(Style *s, const Stmt *st, const char **place) {
+/* Are its lanes the keys of floats (md_key_of_f32)? */
+static bool lanes_are_keys(const Expr *e) {
+    return e->elem == TY_F32 && (e->op == OP_FMAX || e->op == OP_FMIN);
+}
+
+static void fold_body(Style *s, const Stmt *st, const char **place, bool lanes) {
     s->depth++;
     list_print(s, &st->body);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
         const char *value = expr_text(s, st->parts ? e : e->in[0]);
+        if (lanes && lanes_are_keys(e)) {
+            const char *minus = e->op == OP_FMIN ? "-" : "", *open = *minus ? "(" : "";
+            line(s, "%s = md_max_key(md_key_of_f32(%s%s%s%s), %s);", place[k], minus, open, value,
+                 *minus ? ")" : "", place[k]);
+            continue;
+        }
         style_indent(s);
         style_combine(s, e->op, e->elem, place[k], value);
         text_add(s->out, "\n");
@@ -475,7 +486,7 @@ static void print_plain_fold(Style *s, const Stmt *st) {
     fold_outer(s, st, &first, &end);
     const char *name = s->axis[st->axes.at[st->axes.count - 1]];
     const int shared = block_loop(s, st, name, first, end);
-    fold_body(s, st, place);
+    fold_body(s, st, place, false);
     block_loop_end(s, shared);
     fold_close(s, st);
     block_fold(s, st, place, shared);
@@ -501,17 +512,18 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     bool start = false; /* some do not begin at 0 */
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
+        const bool keys = lanes_are_keys(e), zero = keys || e->op == OP_SUM;
         lane[k] = style_name(s, str_printf(arena, "%s_part", style_fold_word(e->op)));
         place[k] = str_printf(arena, "%s[%s]", lane[k], l);
-        start = start || e->op != OP_SUM;
-        line(s, "%s %s[%d]%s;", elem_c_name(e->elem), lane[k], st->lanes,
-             e->op == OP_SUM ? " = {0}" : "");
+        start = start || !zero;
+        line(s, "%s %s[%d]%s;", keys ? "uint32_t" : elem_c_name(e->elem), lane[k], st->lanes,
+             zero ? " = {0}" : "");
     }
     if (start) {
         line(s, "for (int64_t %s = 0; %s < %d; %s++) {", l, l, st->lanes, l);
         for (int k = 0; k < st->fold.count; k++) {
             const Expr *e = st->fold.at[k];
-            if (e->op != OP_SUM) {
+            if (e->op != OP_SUM && !lanes_are_keys(e)) {
                 line(s, "    %s = %s;", place[k], start_text(s, e->op, e->elem));
             }
         }
@@ -532,7 +544,7 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     if (placed) {
         line(s, "    const int64_t %s = %s + %s;", name, base, l);
     }
-    fold_body(s, st, place);
+    fold_body(s, st, place, true);
     line(s, "}");
     s->depth--;
     line(s, "}");
@@ -541,7 +553,7 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
         if (placed) {
             line(s, "    const int64_t %s = %s + %s;", name, base, l);
         }
-        fold_body(s, st, place);
+        fold_body(s, st, place, true);
         line(s, "}");
     }
     fold_close(s, st);
@@ -552,8 +564,10 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
                            : e->op == OP_FMAX ? "max"
                                               : "min";
         const char *result = style_expr_name(s, e, style_fold_word(e->op));
-        line(s, "const %s %s = md_lanes_%s%s(%s, %d);", elem_c_name(e->elem), result, word,
-             e->elem == TY_F64 ? "" : "f", lane[k], st->lanes);
+        const bool least = e->op == OP_FMIN && lanes_are_keys(e);
+        line(s, "const %s %s = %smd_lanes_%s%s(%s, %d);", elem_c_name(e->elem), result,
+             least ? "-" : "", least ? "max" : word, e->elem == TY_F64 ? "" : "f", lane[k],
+             st->lanes);
         s->bound[e->id] = result;
     }
 }

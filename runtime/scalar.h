@@ -174,12 +174,26 @@ MD_INLINE float md_lanes_mulf(float *a, int n) {
     MD_LANES_FOLD(float, x *y);
 }
 
-MD_INLINE float md_lanes_maxf(float *a, int n) {
-    MD_LANES_FOLD(float, md_maxf(x, y));
+/* Numbers in the order of floats, 1 of -inf, the greatest those of NaN: the larger of two is one
+ * operation of vectors, where floats that keep NaN take four. The least is the largest of -x. Of
+ * all NaN one, 0xFF800001, which no operation gives, is -inf: were the number of -inf 0,
+ * gcc 12 would see that masked terms change nothing and make branches of them, not vectors. */
+MD_INLINE uint32_t md_key_of_f32(float x) {
+    uint32_t u = md_bits_of_f32(x);
+    return (u ^ ((uint32_t)((int32_t)u >> 31) & UINT32_C(0x7FFFFFFF))) - UINT32_C(0x807FFFFE);
 }
 
-MD_INLINE float md_lanes_minf(float *a, int n) {
-    MD_LANES_FOLD(float, md_minf(x, y));
+MD_INLINE uint32_t md_max_key(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+MD_INLINE uint32_t md_lanes_max_key(uint32_t *a, int n) {
+    MD_LANES_FOLD(uint32_t, md_max_key(x, y));
+}
+
+MD_INLINE float md_lanes_maxf(uint32_t *key, int n) {
+    uint32_t u = md_max_key(md_lanes_max_key(key, n), 1) + UINT32_C(0x807FFFFE);
+    return md_f32_of_bits(u ^ ((uint32_t)((int32_t)u >> 31) & UINT32_C(0x7FFFFFFF)));
 }
 
 MD_INLINE double md_lanes_add(double *a, int n) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "runtime/math.h"
+#include "runtime/scalar.h"
 
 typedef float (*Approx)(float);
 typedef double (*Exact)(double);
@@ -237,11 +238,47 @@ static void test_special(void **state) {
     check_special(run_cosf, cos);
 }
 
+/* Lanes of keys give the extremes of floats, NaN of either sign first of all. */
+static void test_extremes(void **state) {
+    (void)state;
+    static const uint32_t special[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
+                                       0xFFC00000, 0x7F7FFFFF, 0xFF7FFFFF, 1,          0x80000001,
+                                       0x7F800002, 0xFF800002, 0x3F800000, 0xBF800000};
+    enum { SPECIAL = sizeof special / sizeof *special };
+    uint32_t draw = 12345;
+    int found[3] = {0};
+    for (int n = 1; n <= 64; n *= 2) {
+        for (int turn = 0; turn < 3000; turn++) {
+            uint32_t most[64] = {0}, least[64] = {0};
+            float up = -INFINITY, down = INFINITY;
+            for (int i = 0; i < 3 * n; i++) { /* each lane three times */
+                draw = draw * UINT32_C(1664525) + UINT32_C(1013904223);
+                uint32_t bits = draw ^ draw >> 15;
+                bits = turn % 3 == 0   ? special[bits % SPECIAL]
+                       : turn % 3 == 1 ? (bits & 0x80000000) | 0x7F800000
+                                       : (bits & 0xBFFFFFFF);
+                float x = md_f32_of_bits(bits);
+                most[i % n] = md_max_key(md_key_of_f32(x), most[i % n]);
+                least[i % n] = md_max_key(md_key_of_f32(-x), least[i % n]);
+                up = md_maxf(x, up);
+                down = md_minf(x, down);
+            }
+            float got[2] = {md_lanes_maxf(most, n), -md_lanes_maxf(least, n)};
+            assert_true(got[0] == up || (got[0] != got[0] && up != up));
+            assert_true(got[1] == down || (got[1] != got[1] && down != down));
+            found[up != up ? 0 : up < INFINITY ? 1 : 2]++;
+        }
+    }
+    uint32_t none[8] = {0};
+    assert_true(md_lanes_maxf(none, 8) == -INFINITY);
+    assert_true(found[0] > 1000 && found[1] > 1000 && found[2] > 1000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_special),  cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_cos_turn), cmocka_unit_test(test_pow),
-        cmocka_unit_test(test_atan2),
+        cmocka_unit_test(test_atan2),    cmocka_unit_test(test_extremes),
     };
     return cmocka_run_group_tests_name("runtime math", tests, NULL, NULL);
 }

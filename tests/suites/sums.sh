@@ -38,4 +38,23 @@ END
 else
     fail "sums out of range" "does not build"
 fi
+
+# The largest and the least of long rows, which are lanes of keys (md_key_of_f32).
+if "$MDLC" tests/suites/extremes.mdl -o "$scratch/ends.c" && emitted "$scratch/ends.c" "$scratch/ends"; then
+    grep -q 'md_max_key(md_key_of_f32(' "$scratch/ends.c" && pass || fail "extremes" "no keys"
+    while read -r entry most least above below; do
+        printf '%s [2] = %s\n' most "$most $most" least "$least $least" above "$above $above" below "$below $below" >"$scratch/wanted"
+        "$scratch/ends" "$entry" 2>"$scratch/err" | sed 's/-nan/nan/g' >"$scratch/given"
+        same "extremes: $entry" "$scratch/wanted" "$scratch/given"
+    done <<END
+plain 687 -400 699 -400
+negative -1 -1088 -1 -1100
+infinite inf -inf inf -inf
+lowest -inf -inf -inf -inf
+undefined nan nan nan nan
+roots nan nan nan nan
+END
+else
+    fail "extremes" "does not build"
+fi
 summary sums

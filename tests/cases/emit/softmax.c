@@ -8,22 +8,19 @@ static int softmax_refused(const softmax *m) {
 /* softmax.mdl:4  entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
 static void softmax_main_out(float *out, float *MD_RESTRICT row, const float *x) {
     for (int64_t r = 0; r < 4; r++) {
-        float most_part[32];
-        for (int64_t l = 0; l < 32; l++) {
-            most_part[l] = -INFINITY;
-        }
+        uint32_t most_part[32] = {0};
         int64_t j_base = 0;
         for (; j_base + 32 <= 33; j_base += 32) {
             for (int64_t l = 0; l < 32; l++) {
                 const int64_t j = j_base + l;
                 const float x_value = x[r * 33 + j];
-                most_part[l] = md_maxf(x_value, most_part[l]);
+                most_part[l] = md_max_key(md_key_of_f32(x_value), most_part[l]);
             }
         }
         for (int64_t l = 0; l < 33 - j_base; l++) {
             const int64_t j = j_base + l;
             const float x_value_2 = x[r * 33 + j];
-            most_part[l] = md_maxf(x_value_2, most_part[l]);
+            most_part[l] = md_max_key(md_key_of_f32(x_value_2), most_part[l]);
         }
         const float most = md_lanes_maxf(most_part, 32);
         float sum_part[32] = {0};

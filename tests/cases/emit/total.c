@@ -9,24 +9,21 @@ static int total_refused(const total *m) {
 static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
         const float *MD_RESTRICT x, int64_t n) {
     float sum_part[64] = {0};
-    float most_part[64];
-    for (int64_t l = 0; l < 64; l++) {
-        most_part[l] = -INFINITY;
-    }
+    uint32_t most_part[64] = {0};
     int64_t j_base = 0;
     for (; j_base + 64 <= n; j_base += 64) {
         for (int64_t l = 0; l < 64; l++) {
             const int64_t j = j_base + l;
             const float x_value = x[j];
             sum_part[l] += x_value * x_value;
-            most_part[l] = md_maxf(x_value, most_part[l]);
+            most_part[l] = md_max_key(md_key_of_f32(x_value), most_part[l]);
         }
     }
     for (int64_t l = 0; l < n - j_base; l++) {
         const int64_t j = j_base + l;
         const float x_value_2 = x[j];
         sum_part[l] += x_value_2 * x_value_2;
-        most_part[l] = md_maxf(x_value_2, most_part[l]);
+        most_part[l] = md_max_key(md_key_of_f32(x_value_2), most_part[l]);
     }
     const float sum = md_lanes_addf(sum_part, 64);
     const float most = md_lanes_maxf(most_part, 64);
