@@ -305,6 +305,9 @@ bench-cuda: $(BUILD)/mdlc
 bench-cnf: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/cnf.sh
 
+bench-chargpt: $(BUILD)/mdlc
+	@$(TEST_ENV) TEXT="$(TEXT)" sh tests/bench/chargpt.sh
+
 # TABLES="products depthwise" measures these alone; attention stands beside PyTorch of MDLC_VENV.
 bench-kernels: $(BUILD)/mdlc
 	@mkdir -p $(BUILD)/bench
@@ -323,7 +326,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-cuda bench-kernels clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-chargpt bench-cuda bench-kernels clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 
