@@ -55,7 +55,7 @@ enum {
     MD_TILE_K_NEXT = MD_TUNED(192, 16),     /* the same where the next one is fetched meanwhile, */
     MD_TILE_NEXT_C = MD_TUNED(16384, 4096), /* for so many results, most, */
     MD_TILE_NEXT_BYTES = MD_TUNED(1 << 22, 4096), /* and operands that no near cache holds, */
-    MD_TILE_CLAIM_BYTES = MD_TUNED(1 << 22, 256), /* as it does not such a result; its sums have */
+    MD_TILE_CLAIM_BYTES = MD_TUNED(1 << 19, 256), /* as it does not such a result; its sums have */
     MD_TILE_CLAIM_STEPS = 256,            /* so many terms, most: longer ones hide what it takes */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
     MD_TILE_DOTS_PARTS = MD_TUNED(8, 3), /* of such a sum that is cut, about */
