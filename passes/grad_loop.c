@@ -394,12 +394,11 @@ static Node *sum_before(const Sweep *s, const Node *n, int k) {
 
 /* Does the adjoint of `n`, which runs each turn again from carries that were kept, also give what a
  * turn gives to others? Not where weights have a slice for each turn, as layers do: what is written
- * over them while the adjoint runs may wait for a loss that is made of these stacks. Nor where the
- * adjoint stands in the body of another loop, as that of a trace does: nobody outside reads it. */
+ * over them while the adjoint runs may wait for a loss that is made of these stacks. */
 static bool gives_stacks(const Sweep *s, const Node *n) {
     const Attr *a = n->attr;
-    bool gives = !s->replay && !n->region->up && s->g->region == n->region && a->checkpoint > 0 &&
-                 a->ncarry > 0 && !loop_ends_itself(a);
+    bool gives =
+        !s->replay && !n->region->up && a->checkpoint > 0 && a->ncarry > 0 && !loop_ends_itself(a);
     for (int k = a->ncarry + a->ninv; k < n->nin; k++) {
         const Node *x = n->in[k];
         while (op_info[x->op].cls == CLASS_VIEW) {
