@@ -140,6 +140,8 @@ has_header = $(shell printf '%s\n' '$(HASH)include <stdarg.h>' '$(HASH)include <
         $(CC) -fsyntax-only -x c - 2>/dev/null && echo yes)
 HAVE_CMOCKA := $(call has_header,cmocka.h)
 HAVE_ZLIB := $(call has_header,zlib.h)
+OPENMP := $(shell printf 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null \
+        2>/dev/null && echo -fopenmp)
 TEST_LIBS := $(if $(HAVE_ZLIB),-lz) -lm -pthread
 TEST_FLAGS := $(if $(HAVE_ZLIB),-DHAVE_ZLIB)
 TEST_BINARIES := $(if $(HAVE_CMOCKA),$(UNIT) $(PIECE_TESTS)) $(TOOLS)
@@ -162,6 +164,8 @@ $(PIECE_TESTS): $(BUILD)/tests/runtime/%: tests/runtime/%.c
 	@mkdir -p $(@D)
 	$(call say,CC $<)
 	$(Q)$(CC) $(CFLAGS_ALL) $(TEST_FLAGS) $(PIECE_FLAGS) $< $(LDFLAGS) -lcmocka $(TEST_LIBS) -MF $@.d -o $@
+
+$(BUILD)/tests/runtime/test_help: PIECE_FLAGS := $(OPENMP)
 
 $(TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)

@@ -313,7 +313,7 @@ static const char *flags_text(Arena *arena, int64_t is) {
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
                  {MD_TILE_UNCUT, "UNCUT"},     {MD_TILE_LISTED, "LISTED"},
                  {MD_TILE_NEXT, "NEXT"},       {MD_TILE_CLAIMED, "CLAIMED"},
-                 {MD_TILE_TAKEN, "TAKEN"},
+                 {MD_TILE_HELPED, "HELPED"},   {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
                  {MD_TILE_EXACT, "EXACT"},     {MD_TILE_SINGLE, "SINGLE"},
                  {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
@@ -430,6 +430,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
+    add_feature(arena, list, "HELPED", p->is & MD_TILE_HELPED);
     add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);
     add_feature(arena, list, "CLAIMED", p->is & MD_TILE_CLAIMED);
     add_feature(arena, list, "FAR", md_tile_far(p));

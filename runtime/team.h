@@ -109,4 +109,59 @@ MD_FN void md_team_join(md_pace *pace, int parts) {
     }
 }
 
+/* if: HELPED */
+/* A loop whose shares are begun unit by unit: each worker begins those of its own in order, and who
+ * is done begins those of others from their last one on. So all end together though one was stopped
+ * or is slower, and mostly each touches what it touched before. Who did what changes no bit. */
+enum { MD_HELP_TEAM = 64, MD_HELP_UNITS = 128 }; /* workers, most; units of each, most */
+typedef struct md_help {
+    uint32_t begun[MD_HELP_TEAM]; /* of whose units: by itself, and by others, times 65536 */
+    int did[MD_HELP_TEAM];        /* by whom */
+    int parts, units;
+} md_help;
+
+/* NULL: a team so large that each does its own share. */
+MD_FN md_help *md_help_open(md_help *h, int parts, double units) {
+    h->parts = parts;
+    h->units = units < MD_HELP_UNITS ? (int)units : MD_HELP_UNITS;
+    for (int i = 0; i < parts && i < MD_HELP_TEAM; i++) {
+        h->begun[i] = 0;
+        h->did[i] = 0;
+    }
+    return parts > MD_HELP_TEAM ? NULL : h;
+}
+
+/* The unit that worker `part` does next, of the share of *of, which begins as its own; -1: all are
+ * begun. Nobody goes back to a share that had none left. */
+MD_FN int md_help_next(md_help *h, int part, int *of) {
+    do {
+        const uint32_t one = *of == part ? 1 : 65536;
+        uint32_t was;
+        MD_OMP(atomic capture) {
+            was = h->begun[*of];
+            h->begun[*of] += one;
+        }
+        const int front = (int)(was % 65536), back = (int)(was / 65536);
+        if (front + back < h->units) {
+            h->did[part]++;
+            return one == 1 ? front : h->units - 1 - back;
+        }
+        *of = (*of + 1) % h->parts;
+    } while (*of != part);
+    return -1;
+}
+
+/* In front of md_team_join: what the first and the last share would have taken their workers. */
+MD_FN void md_help_close(const md_help *h, md_pace *pace) {
+    if (h == NULL || pace == NULL || pace->weight == 0) {
+        return;
+    }
+    const int first = h->did[0], last = h->did[h->parts - 1];
+    pace->first *= first > 0 ? (double)h->units / first : 1;
+    pace->last *= last > 0 ? (double)h->units / last : 1;
+    pace->first = first > 0 ? pace->first : pace->last; /* it came when all was begun */
+    pace->last = last > 0 ? pace->last : pace->first;
+}
+/* end: HELPED */
+
 #endif

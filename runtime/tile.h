@@ -95,6 +95,7 @@ enum {
     MD_TILE_LISTED = 1048576, /* steps of the sum go as Y lies, those of X by a list in the slice */
     MD_TILE_NEXT = 2097152,    /* X and Y come from memory: fetched one block of the sum ahead */
     MD_TILE_CLAIMED = 4194304, /* C goes there: its lines are asked for before they are made */
+    MD_TILE_HELPED = 8388608, /* large: who is done begins what others have not (team.h) */
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
@@ -161,6 +162,7 @@ typedef struct {
     int64_t gm, gn; /* the tasks of one batch element: row ranges x column ranges */
     int parts;      /* workers; worker w owns slice w of the workspace */
     int sum;        /* second phase: adds the partial sums of the chunks */
+    struct md_help *help; /* NULL: each does its own share */
 } md_tile_call;
 
 typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
@@ -436,6 +438,37 @@ MD_FN int md_tile_workers(const md_tile *s, int threads) {
     return s->is & MD_TILE_SHARED ? threads : 1;
 }
 
+/* if: HELPED */
+enum { MD_TILE_UNIT = 1 << 22 }; /* multiply-adds that are begun at once: 15 to 30 us */
+
+/* Is there more to do for worker `part`? Then in places *at .. *end, `each` of a task: its share, or
+ * where all help a unit of that of worker *of, -1 before the first. */
+MD_INLINE int md_tile_unit(const md_tile_call *call, int part, int *of, int64_t tasks, int64_t each,
+                           int64_t *at, int64_t *end) {
+    int more = *of < 0, unit = 0, units = 1;
+    *of = more ? part : *of;
+    if (call->help != NULL) {
+        unit = md_help_next(call->help, part, of);
+        more = unit >= 0;
+        units = call->help->units;
+    }
+    const int64_t first = md_split(tasks, *of, call->parts) * each;
+    const int64_t all = md_split(tasks, *of + 1, call->parts) * each - first;
+    *at = first + md_split(all, unit, units);
+    *end = first + md_split(all, unit + 1, units);
+    return more;
+}
+/* `while`, in front of a loop that stands alone where nobody helps. */
+#define MD_WHILE(more) while (more)
+
+/* Units of each share of so many multiply-adds; two at least, that there is something to begin. */
+MD_INLINE double md_tile_units(const md_tile *s, int parts) {
+    const double products = (double)s->b1.n * (double)s->b2.n * (double)s->r1.n * (double)s->r2.n *
+                            (double)s->cols.n * (double)s->k0.n * (double)s->k1.n * (double)s->k2.n;
+    return 2 + products / (MD_TILE_UNIT * (double)parts);
+}
+/* end: HELPED */
+
 /* Bytes of workspace for up to `threads` threads. */
 MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
     return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
@@ -468,7 +501,7 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
  * (team.h, unless `pace` is NULL). The whole team is asked: a smaller one would end threads. */
 MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b,
                              void *c, void *ctx, void *work, md_pace *pace, int threads) {
-    md_tile_call call = {a, b, c, ctx, work, 1, 1, 1, 0};
+    md_tile_call call = {a, b, c, ctx, work, 1, 1, 1, 0, NULL};
     call.work = work != NULL ? work : &call; /* not touched; offsets from null are undefined in C */
     (void)pace, (void)threads;
     /* if: SHARED */
@@ -482,12 +515,21 @@ MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a
     for (call.sum = 0; call.sum < (s->chunks > 1 ? 2 : 1); call.sum++) {
         /* if: SHARED */
         if (call.parts > 1) {
+            /* if: HELPED */
+            md_help help;
+            if (s->is & MD_TILE_HELPED) {
+                call.help = md_help_open(&help, call.parts, md_tile_units(s, call.parts));
+            }
+            /* end: HELPED */
             MD_OMP(parallel for schedule(static, 1) num_threads(team))
             for (int part = 0; part < call.parts; part++) {
                 const double begun = md_part_begin(pace, part);
                 fn(&call, part);
                 md_part_end(pace, part, call.parts, begun);
             }
+            /* if: HELPED */
+            md_help_close(call.help, pace);
+            /* end: HELPED */
             md_team_join(pace, call.parts);
             continue;
         }

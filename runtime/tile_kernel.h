@@ -186,11 +186,11 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 p = list != NULL ? x + list[j] : p;                                                \
                 /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
-                    MD_AHEAD(p, ahead * xk2);                                                      \
-                    MD_AHEAD(p, ahead * xk2 + R - 1);                                              \
+                    MD_AHEAD(p, ahead *xk2);                                                       \
+                    MD_AHEAD(p, ahead *xk2 + R - 1);                                               \
                 }                                                                                  \
                 for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
-                    MD_AHEAD(q, ahead * yk2 + v * MD_LANES);                                       \
+                    MD_AHEAD(q, ahead *yk2 + v * MD_LANES);                                        \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
                 if (ask != NULL && --left == 0 && row < asked->rows) {                             \
@@ -228,7 +228,8 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             for (int64_t at = 0; at < R * C; at++) {                                               \
                 const int64_t r = at / C, c = col + at % C;                                        \
                 if (c < cols) {                                                                    \
-                    const int64_t l = at % MD_LANES; /* the last steps brought 16 bytes together */\
+                    const int64_t l =                                                              \
+                        at % MD_LANES; /* the last steps brought 16 bytes together */              \
                     const int64_t place = at - l + l % G * (16 / MD_ELEM) + l / G;                 \
                     MD_REAL sum;                                                                   \
                     memcpy(&sum, (const MD_REAL *)(const void *)part + place, sizeof sum);         \
@@ -452,7 +453,7 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
 MD_INLINE void MD_TN(fold)(MD_VEC *v, int64_t n) {
     MD_HALVES MD_FOLD(MD_LO, MD_HI)
 #if MD_TILE_REAL == 32
-    MD_FOLD(MD_LO2_F32, MD_HI2_F32)
+        MD_FOLD(MD_LO2_F32, MD_HI2_F32)
 #endif
 }
 
@@ -615,9 +616,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: STREAMS */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
-    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2,                              \
-                 through ? panel : yp, through ? nk2 *width : yk1, through ? width : s->k2.y,      \
-                 nk1, nk2, st, ld, room ? MD_LANES : last, first, list, ahead, ask)
+    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2, through ? panel : yp,        \
+                 through ? nk2 *width : yk1, through ? width : s->k2.y, nk1, nk2, st, ld,          \
+                 room ? MD_LANES : last, first, list, ahead, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
@@ -670,17 +671,16 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
                                 MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
                                 int again, void *ask);
 
-/* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
- * chunks the products go to the partial sums, and the second phase finishes those. Inlined: plan,
- * epilogue, what multiplies a block, bytes of elements, and what makes A are constants. */
+/* The share of worker `part`: its tasks, each by nt * np places of blocks, each block finished by
+ * the epilogue. With chunks the products go to the partial sums, and the second phase finishes
+ * those. Inlined: plan, epilogue, what multiplies, bytes of elements, what makes A are constants. */
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
                             MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes,
                             md_tile_copy_fn copy) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0, turned = md_tile_turns(s);
     const int direct = (s->is & MD_TILE_IN_PLACE) && !turned && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
-    const int64_t panels = (s->cols.n + u.nr - 1) / u.nr;
-    const int64_t batches = s->b1.n * s->b2.n;
+    const int64_t panels = (s->cols.n + u.nr - 1) / u.nr, batches = s->b1.n * s->b2.n;
     int64_t kblocks =
         s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
     MD_REAL *slice = (MD_REAL *)call->work + s->partial + part * s->slice;
@@ -695,25 +695,44 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     dp = s->chunks > 1 ? panels : dp;
     tasks *= summing ? 1 : s->chunks;
     /* end: CHUNKS */
-    const int64_t end = md_split(tasks, part + 1, call->parts);
+    const int64_t nt = ((u.count + call->gm - 1) / call->gm + dt - 1) / dt;
+    const int64_t np = ((panels + call->gn - 1) / call->gn + dp - 1) / dp;
+    int64_t at = md_split(tasks, part, call->parts) * nt * np, before = -1;
+    int64_t end = md_split(tasks, part + 1, call->parts) * nt * np;
     /* if: LISTED */
     if (s->is & MD_TILE_LISTED) {
         md_tile_list(s, (int32_t *)(void *)(slice + s->slice - md_tile_list_count(s)));
         kblocks = md_tile_list_blocks(s);
     }
     /* end: LISTED */
-    /* if: KEPT */
-    if ((s->is & MD_TILE_KEPT) && md_split(tasks, part, call->parts) < end) {
-        block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0, NULL);
-    }
-    /* end: KEPT */
     (void)copy;
     /* if: COPIED */
     const void *made = NULL;
     int64_t made_of = -1;
     /* end: COPIED */
-    for (int64_t i = md_split(tasks, part, call->parts); i < end; i++) {
-        const int64_t in = i % call->gn, im = i / call->gn % call->gm;
+    /* if: HELPED */
+    int of = -1;
+    MD_WHILE(md_tile_unit(call, part, &of, tasks, nt * np, &at, &end))
+    /* end: HELPED */
+    for (; at < end; at++) {
+        const int64_t i = at / np / nt, in = i % call->gn, im = i / call->gn % call->gm;
+        const int64_t t0 = md_split(u.count, im, call->gm), t = t0 + at / np % nt * dt;
+        const int64_t p0 = md_split(panels, in, call->gn), p = p0 + at % np * dp;
+        const int64_t te = md_tile_min(t + dt, md_split(u.count, im + 1, call->gm));
+        const int64_t pe = md_tile_min(p + dp, md_split(panels, in + 1, call->gn));
+        if (t >= te || p >= pe) {
+            continue;
+        }
+        /* if: KEPT */
+        if ((s->is & MD_TILE_KEPT) && before < 0) {
+            block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0, NULL);
+        }
+        /* end: KEPT */
+        int adds = 0, again = before + 1 == at && p > p0; /* rows as before */
+        /* if: HELD */
+        again |= before + 1 == at && t > t0 ? 2 : 0; /* and columns */
+        /* end: HELD */
+        before = at;
         const int64_t batch = i / call->gn / call->gm % batches;
         const int64_t i1 = batch / s->b2.n, i2 = batch % s->b2.n;
         const int64_t x_bytes = swapped ? b_bytes : a_bytes, y_bytes = a_bytes + b_bytes - x_bytes;
@@ -729,105 +748,89 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         }
         /* end: COPIED */
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
-        int64_t q0 = 0, q1 = kblocks;
+        int64_t q = 0, q1 = kblocks;
         /* if: STREAMS */
         md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0, 0, 0};
         ask = s->is & MD_TILE_STREAMS ? &here : NULL;
         /* end: STREAMS */
         /* if: CHUNKS */
         const int64_t chunk = i / call->gn / call->gm / batches;
-        q0 = md_split(kblocks, chunk, s->chunks);
+        q = md_split(kblocks, chunk, s->chunks);
         q1 = md_split(kblocks, chunk + 1, s->chunks);
         /* end: CHUNKS */
-        const int64_t t1 = md_split(u.count, im + 1, call->gm);
-        const int64_t p1 = md_split(panels, in + 1, call->gn);
-        for (int64_t t = md_split(u.count, im, call->gm); t < t1; t += dt) {
-            const int64_t te = md_tile_min(t + dt, t1);
-            const int64_t row = md_tile_row(s, u, t);
-            const int64_t rows = md_tile_row(s, u, te) - row;
-            const int64_t p0 = md_split(panels, in, call->gn);
-            for (int64_t p = p0; p < p1; p += dp) {
-                const int64_t pe = md_tile_min(p + dp, p1);
-                const int64_t col = p * u.nr;
-                const int64_t cols = md_tile_min(pe * u.nr, s->cols.n) - col;
-                int64_t ld = direct ? s->r2.c : s->block_cols; /* where the products go */
-                MD_REAL *strip = direct ? c + row * s->r2.c + col : slice + s->strip_at;
-                int64_t q = q0;
-                int adds = 0, again = p > p0;
-                /* if: HELD */
-                again |= t > md_split(u.count, im, call->gm) ? 2 : 0;
-                /* end: HELD */
-                /* if: CHUNKS */
-                if (s->chunks > 1) {
-                    ld = pitch;
-                    strip = (MD_REAL *)call->work + chunk * step +
-                            (batch * s->r1.n * s->r2.n + row) * pitch + col;
-                    q = summing ? q1 : q0;
-                }
-                /* end: CHUNKS */
-                /* if: ADD */
-                adds = (s->is & MD_TILE_ADD) && !turned && s->chunks == 1;
-                if (adds && !direct) {
-                    MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
-                }
-                /* end: ADD */
-                /* if: GROUPS */
-                for (; s->group_at > 0 && q < q1; q += s->group) {
-                    const int more = q > q0 || adds;
-                    MD_REAL *to = more ? slice + s->group_at : strip;
-                    const int64_t to_ld = more ? dp * u.nr : ld;
-                    block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice,
-                          0, more || !direct, 0, NULL);
-                    if (more) {
-                        MD_TN(join)(strip, ld, to, to_ld, rows, cols);
-                    }
-                }
-                /* end: GROUPS */
-                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, adds, !direct, again, ask);
-                /* if: CHUNKS */
-                if (s->chunks > 1) {
-                    if (!summing) {
-                        continue;
-                    }
-                    for (int64_t more = 1; more < s->chunks; more++) { /* in order */
-                        MD_TN(join)(strip, ld, strip + more * step, ld, rows, cols);
-                    }
-                    /* if: ADD */
-                    if ((s->is & MD_TILE_ADD) && !turned) {
-                        MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);
-                    }
-                    /* end: ADD */
-                }
-                /* end: CHUNKS */
-                /* if: TRANSPOSED */
-                if (turned) { /* the epilogue sees the transpose */
-                    const int inplace = (s->is & MD_TILE_IN_PLACE) != 0;
-                    const int add = (s->is & MD_TILE_ADD) != 0;
-                    MD_REAL *done = inplace ? c + col * s->cols.c + row : slice + s->turned_at;
-                    const int64_t done_ld = inplace ? s->cols.c : s->block_rows;
-                    MD_TN(turn)(done, done_ld, strip, ld, rows, cols, inplace && add, 0);
-                    /* if: ADD */
-                    if (add && !inplace) {
-                        MD_TN(gather)(s, done, done_ld, c, col, cols, row, rows, 1);
-                    }
-                    /* end: ADD */
-                    epi(call->ctx, batch, col, cols, row, rows, done, done_ld);
-                    /* if: SCATTERED */
-                    if (!inplace && !(s->is & MD_TILE_NO_C)) {
-                        MD_TN(scatter)(s, done, done_ld, c, col, cols, row, rows);
-                    }
-                    /* end: SCATTERED */
-                    continue;
-                }
-                /* end: TRANSPOSED */
-                epi(call->ctx, batch, row, rows, col, cols, strip, ld);
-                /* if: SCATTERED */
-                if (!direct && !(s->is & MD_TILE_NO_C)) {
-                    MD_TN(scatter)(s, strip, ld, c, row, rows, col, cols);
-                }
-                /* end: SCATTERED */
+        const int64_t row = md_tile_row(s, u, t), rows = md_tile_row(s, u, te) - row;
+        const int64_t col = p * u.nr, cols = md_tile_min(pe * u.nr, s->cols.n) - col;
+        int64_t ld = direct ? s->r2.c : s->block_cols; /* where the products go */
+        MD_REAL *strip = direct ? c + row * s->r2.c + col : slice + s->strip_at;
+        /* if: CHUNKS */
+        if (s->chunks > 1) {
+            ld = pitch;
+            strip = (MD_REAL *)call->work + chunk * step +
+                    (batch * s->r1.n * s->r2.n + row) * pitch + col;
+            q = summing ? q1 : q;
+        }
+        /* end: CHUNKS */
+        /* if: ADD */
+        adds = (s->is & MD_TILE_ADD) && !turned && s->chunks == 1;
+        if (adds && !direct) {
+            MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
+        }
+        /* end: ADD */
+        /* if: GROUPS */
+        for (const int64_t q0 = q; s->group_at > 0 && q < q1; q += s->group) {
+            const int more = q > q0 || adds;
+            MD_REAL *to = more ? slice + s->group_at : strip;
+            const int64_t to_ld = more ? dp * u.nr : ld;
+            block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice, 0,
+                  more || !direct, 0, NULL);
+            if (more) {
+                MD_TN(join)(strip, ld, to, to_ld, rows, cols);
             }
         }
+        /* end: GROUPS */
+        block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, adds, !direct, again, ask);
+        /* if: CHUNKS */
+        if (s->chunks > 1) {
+            if (!summing) {
+                continue;
+            }
+            for (int64_t more = 1; more < s->chunks; more++) { /* in order */
+                MD_TN(join)(strip, ld, strip + more * step, ld, rows, cols);
+            }
+            /* if: ADD */
+            if ((s->is & MD_TILE_ADD) && !turned) {
+                MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);
+            }
+            /* end: ADD */
+        }
+        /* end: CHUNKS */
+        /* if: TRANSPOSED */
+        if (turned) { /* the epilogue sees the transpose */
+            const int inplace = (s->is & MD_TILE_IN_PLACE) != 0;
+            const int add = (s->is & MD_TILE_ADD) != 0;
+            MD_REAL *done = inplace ? c + col * s->cols.c + row : slice + s->turned_at;
+            const int64_t done_ld = inplace ? s->cols.c : s->block_rows;
+            MD_TN(turn)(done, done_ld, strip, ld, rows, cols, inplace && add, 0);
+            /* if: ADD */
+            if (add && !inplace) {
+                MD_TN(gather)(s, done, done_ld, c, col, cols, row, rows, 1);
+            }
+            /* end: ADD */
+            epi(call->ctx, batch, col, cols, row, rows, done, done_ld);
+            /* if: SCATTERED */
+            if (!inplace && !(s->is & MD_TILE_NO_C)) {
+                MD_TN(scatter)(s, done, done_ld, c, col, cols, row, rows);
+            }
+            /* end: SCATTERED */
+            continue;
+        }
+        /* end: TRANSPOSED */
+        epi(call->ctx, batch, row, rows, col, cols, strip, ld);
+        /* if: SCATTERED */
+        if (!direct && !(s->is & MD_TILE_NO_C)) {
+            MD_TN(scatter)(s, strip, ld, c, row, rows, col, cols);
+        }
+        /* end: SCATTERED */
     }
 }
 

@@ -37,6 +37,7 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
+    MD_TILE_HELPED_FROM = MD_TUNED(1 << 24, 1), /* products: units are worth asking for */
     MD_TILE_LIST = 4096,                       /* steps of a sum, most, that are listed, */
     MD_TILE_LIST_ROWS = 1024,                  /* for so many rows, most */
     MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */
@@ -338,6 +339,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int claims = inplace && !turned && !half && !dots && sums <= MD_TILE_CLAIM_STEPS &&
                        !(s.flags & MD_TILE_ADD) && results >= MD_TILE_CLAIM_BYTES;
     p.is |= (next ? MD_TILE_NEXT : 0) | (claims ? MD_TILE_CLAIMED : 0);
+    p.is |= shared && products >= MD_TILE_HELPED_FROM ? MD_TILE_HELPED : 0;
     p.is |= md_tile_whole(&p) && rows * sums * elem > MD_TILE_BOTH ? MD_TILE_UNCUT : 0;
     p.is |= made && !paired ? MD_TILE_SINGLE : 0;
     p.chunks = 1;

@@ -93,7 +93,7 @@ static void run(Context *t, const float *a, const float *b, float *c, int parts)
     void *memory = malloc(bytes + 64);
     assert_non_null(memory);
     char *work = (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
-    md_tile_call call = {a, b, c, t, work, 1, 1, parts, 0};
+    md_tile_call call = {a, b, c, t, work, 1, 1, parts, 0, NULL};
     if (parts > 1) {
         md_tile_grid(&t->plan, &call);
     }
@@ -195,7 +195,7 @@ static void check_far(int along, int wide, int64_t m, int64_t n, int64_t k) {
         void *memory = malloc(md_tile_workspace(&far_plan, parts) + 64);
         assert_true(far_asked != NULL && memory != NULL);
         char *work = (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
-        md_tile_call call = {a, b, c, NULL, work, 1, 1, parts, 0};
+        md_tile_call call = {a, b, c, NULL, work, 1, 1, parts, 0, NULL};
         if (parts > 1) {
             md_tile_grid(&far_plan, &call);
         }

@@ -457,9 +457,9 @@ static void check_fixed(const md_tile *plan, md_tile_part_fn fn, char ta, char t
         }
     }
     case_fill(&t);
-    unsigned char *x = case_run(&t, fn, 1);
-    unsigned char *y = case_run(&t, fn, 2);
-    unsigned char *z = case_run(&t, part_f32, 3); /* the same bits as the general code */
+    unsigned char *x = case_run(&t, fn, 1, 0);
+    unsigned char *y = case_run(&t, fn, 2, 3);
+    unsigned char *z = case_run(&t, part_f32, 3, 0); /* the same bits as the general code */
     assert_memory_equal(x, y, (size_t)t.c_size * 4);
     assert_memory_equal(x, z, (size_t)t.c_size * 4);
     free(x);

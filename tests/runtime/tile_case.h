@@ -54,6 +54,22 @@ typedef struct {
 
 /* ---- part functions -------------------------------------------------------------------------- */
 
+/* A worker that is stopped somewhere while the next one goes on: where all help, that one does what
+ * is left of all shares, and may be stopped as well. */
+static struct {
+    const md_tile_call *call; /* NULL: nobody is stopped */
+    md_tile_part_fn fn;
+    int next;      /* the worker that goes on */
+    int64_t after; /* so many elements */
+} stop;
+
+static void stop_one(void) {
+    if (stop.call != NULL && stop.next < stop.call->parts && stop.after-- == 0) {
+        stop.after = draw(0, 300);
+        stop.fn(stop.call, stop.next++);
+    }
+}
+
 static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
     int64_t rows = t->shape.m1 * t->shape.m2;
     if (t->shape.flags & MD_TILE_ACROSS) {
@@ -66,6 +82,7 @@ static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
     int64_t at = (batch * rows + m) * t->shape.n + n;
     t->seen[at]++;
     t->taken[at] = x;
+    stop_one();
 }
 
 static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
@@ -242,19 +259,29 @@ static void case_free(Case *t) {
     free(t->taken);
 }
 
-/* As md_tile_run, with a given number of workers, one after another. */
+/* As md_tile_run, with a given number of workers, one after another; where `helped`, of so many
+ * units each, each of which may be stopped in the middle while the others go on. */
 static void run_parts(const md_tile *p, md_tile_part_fn fn, const void *a, const void *b, void *c,
-                      void *ctx, void *work, int parts) {
-    md_tile_call call = {a, b, c, ctx, work, 1, 1, parts, 0};
+                      void *ctx, void *work, int parts, int helped) {
+    md_tile_call call = {a, b, c, ctx, work, 1, 1, parts, 0, NULL};
+    md_help help;
     if (parts > 1) {
         md_tile_grid(p, &call);
     }
     assert_true(call.parts >= 1 && call.parts <= parts);
     for (call.sum = 0; call.sum < (p->chunks > 1 ? 2 : 1); call.sum++) {
-        for (int part = 0; part < call.parts; part++) {
-            fn(&call, part);
+        call.help = helped ? md_help_open(&help, call.parts, helped) : NULL;
+        stop.fn = fn;
+        stop.after = draw(0, 300);
+        stop.call = helped ? &call : NULL;
+        for (stop.next = 0; stop.next < call.parts;) {
+            fn(&call, stop.next++);
+        }
+        for (int part = 0; helped && part < call.parts; part++) {
+            assert_true(help.begun[part] % 65536 + help.begun[part] / 65536 >= (uint32_t)helped);
         }
     }
+    stop.call = NULL;
 }
 
 enum { CANARY = 64 };
@@ -283,7 +310,7 @@ static double get(const void *p, int elem, int64_t i) {
 
 /* Runs a filled case with `parts` workers (0: md_tile_run with three threads) and checks all of it.
  * Gives the bytes of C. */
-static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
+static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts, int helped) {
     size_t elem = (size_t)t->elem;
     void *a = malloc((size_t)(t->a_size + 1) * elem);
     void *b = malloc((size_t)(t->b_size + 1) * elem);
@@ -317,7 +344,7 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
     if (parts == 0) {
         md_tile_run(&t->plan, fn, a0, b0, c0, t, work, NULL, 3);
     } else {
-        run_parts(&t->plan, fn, a0, b0, c0, t, work, parts);
+        run_parts(&t->plan, fn, a0, b0, c0, t, work, parts, helped);
     }
     for (size_t i = 0; i < CANARY; i++) {
         assert_int_equal(work[(ptrdiff_t)i - CANARY], 0xA5);
@@ -353,15 +380,15 @@ static void case_check(Case *t) {
     const int half = (t->shape.flags & MD_TILE_HALF) != 0;
     md_tile_part_fn fn = half ? part_half : t->elem == 4 ? part_f32 : part_f64;
     size_t bytes = (size_t)(t->c_size * t->elem);
-    unsigned char *first = case_run(t, fn, 1);
-    static const int workers[] = {2, 3, 7, 0};
-    for (int i = 0; i < 4; i++) {
-        unsigned char *next = case_run(t, fn, workers[i]);
+    unsigned char *first = case_run(t, fn, 1, 0);
+    static const int workers[] = {2, 3, 7, 0, 2, 3};
+    for (int i = 0; i < 6; i++) {
+        unsigned char *next = case_run(t, fn, workers[i], i > 3 ? (int)draw(1, 9) : 0);
         assert_memory_equal(first, next, bytes);
         free(next);
     }
     for (int parts = 1; parts <= 3 && fn == part_f32; parts += 2) {
-        unsigned char *next = case_run(t, part_copied, parts);
+        unsigned char *next = case_run(t, part_copied, parts, parts == 3 ? 4 : 0);
         assert_memory_equal(first, next, bytes);
         free(next);
     }
@@ -379,8 +406,8 @@ static void case_check(Case *t) {
         copied_from = (const char *)lanes + t->a_zero * (pairs ? 2 : 4);
         made_x += md_tile_makes_x(&t->plan);
         made_y += !md_tile_makes_x(&t->plan);
-        first = case_run(t, fn, 1);
-        unsigned char *next = case_run(t, fn, 3);
+        first = case_run(t, fn, 1, 0);
+        unsigned char *next = case_run(t, fn, 3, (int)draw(0, 5));
         assert_memory_equal(first, next, bytes);
         free(next);
         free(first);

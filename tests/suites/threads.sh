@@ -2,7 +2,7 @@
 # Loops may go from several threads to one and back at any time (runtime/team.h): with limits so small that
 # they do so all the while, and with threads that never pay, the weights are those of one thread to the
 # byte, and no page is added, with GNU's and with LLVM's OpenMP. So are those of a program that is made for
-# one thread alone.
+# one thread alone. Shares that are begun unit by unit: test_help under ThreadSanitizer.
 set -u
 . tests/lib.sh
 
@@ -35,4 +35,20 @@ for name in digits residual chars; do
         done
     done
 done
+
+# -fopenmp for its atomics alone: the threads are those of POSIX.
+if [ "${HAVE_CMOCKA:-}" != yes ]; then
+    skip "units under ThreadSanitizer" "cmocka is not installed"
+elif ! $CC -fopenmp -fsanitize=thread "$scratch/try.c" -o "$scratch/try" 2>/dev/null || ! "$scratch/try"; then
+    skip "units under ThreadSanitizer" "$CC has no OpenMP or no ThreadSanitizer"
+else
+    $CC -O1 -g -std=c11 -march=native -fopenmp -fsanitize=thread -I. tests/runtime/test_help.c -lcmocka -lm \
+        -o "$scratch/help" || fail "units under ThreadSanitizer" "does not build"
+    check "units under ThreadSanitizer" "$scratch/help"
+    # It sees what it is there for: the same units counted without atomics.
+    $CC -O1 -g -std=c11 -march=native -fsanitize=thread -I. tests/runtime/test_help.c -lcmocka -lm -pthread \
+        -o "$scratch/help" || fail "units without atomics" "does not build"
+    "$scratch/help" >"$scratch/log" 2>"$scratch/err" && fail "units without atomics" "no race seen" || pass
+    grep -q 'data race' "$scratch/err" && pass || fail "units without atomics" "$(head -n 1 "$scratch/err")"
+fi
 summary threads
