@@ -441,8 +441,8 @@ MD_FN int md_tile_workers(const md_tile *s, int threads) {
 /* if: HELPED */
 enum { MD_TILE_UNIT = 1 << 22 }; /* multiply-adds that are begun at once: 15 to 30 us */
 
-/* Is there more to do for worker `part`? Then in places *at .. *end, `each` of a task: its share, or
- * where all help a unit of that of worker *of, -1 before the first. */
+/* Is there more to do for worker `part`? Then in places *at .. *end, `each` of a task: its share,
+ * or where all help a unit of that of worker *of, -1 before the first. */
 MD_INLINE int md_tile_unit(const md_tile_call *call, int part, int *of, int64_t tasks, int64_t each,
                            int64_t *at, int64_t *end) {
     int more = *of < 0, unit = 0, units = 1;

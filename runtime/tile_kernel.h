@@ -673,7 +673,7 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
 
 /* The share of worker `part`: its tasks, each by nt * np places of blocks, each block finished by
  * the epilogue. With chunks the products go to the partial sums, and the second phase finishes
- * those. Inlined: plan, epilogue, what multiplies, bytes of elements, what makes A are constants. */
+ * those. Inlined: plan, epilogue, what multiplies, bytes of elements, what makes A: constants. */
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
                             MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes,
                             md_tile_copy_fn copy) {
