@@ -15,12 +15,17 @@ weights() { # PROGRAM OUT [OPTION...]: trains; fails unless no page was added.
 }
 
 flags="-O1 -march=native -ffp-contract=off"
-for name in digits residual chars; do
-    "$MDLC" samples/$name.mdl -o "$scratch/$name.c" || { fail "$name" "does not compile"; continue; }
-    "$MDLC" --threads=1 samples/$name.mdl -o "$scratch/alone.c" || { fail "$name" "does not compile"; continue; }
+sed 's/budget 1 MiB;//; s/hidden = 128/hidden = 1024/' samples/digits.mdl >"$scratch/units.mdl"
+for name in digits residual chars units; do
+    source=samples/$name.mdl steps=60
+    case $name in units) source=$scratch/units.mdl steps=9 ;; esac # products large enough to be begun unit by unit
+    "$MDLC" "$source" -o "$scratch/$name.c" || { fail "$name" "does not compile"; continue; }
+    case $name in units) grep -q '^MD_.*md_help_next' "$scratch/$name.c" ;; *) ! grep -q md_help_next "$scratch/$name.c" ;; esac && pass ||
+        fail "$name" "has units where its products are small, or none"
+    "$MDLC" --threads=1 "$source" -o "$scratch/alone.c" || { fail "$name" "does not compile"; continue; }
     # shellcheck disable=SC2086
     $CC $flags "$scratch/alone.c" -lm -o "$scratch/alone" || { fail "$name" "does not build"; continue; }
-    check "$name, made for one thread" weights "$scratch/alone" "$scratch/right" --steps 60
+    check "$name, made for one thread" weights "$scratch/alone" "$scratch/right" --steps $steps
     for compiler in $CC clang; do
         echo 'int main(void) { return 0; }' >"$scratch/try.c"
         $compiler -fopenmp "$scratch/try.c" -o "$scratch/try" 2>/dev/null || { skip "$name with $compiler" "no OpenMP"; continue; }
@@ -28,9 +33,9 @@ for name in digits residual chars; do
             # shellcheck disable=SC2086
             $compiler $flags -fopenmp -DMD_TEAM_LOSS="${limits% *}" -DMD_TEAM_LONG="${limits#* }" \
                 "$scratch/$name.c" -lm -o "$scratch/$name" || { fail "$name with $compiler" "does not build"; continue; }
-            check "$name with $compiler, one thread" weights "$scratch/$name" "$scratch/one" --threads 1 --steps 60
+            check "$name with $compiler, one thread" weights "$scratch/$name" "$scratch/one" --threads 1 --steps $steps
             same "weights of $name with $compiler, one thread" "$scratch/right" "$scratch/one"
-            check "$name with $compiler, limits $limits" weights "$scratch/$name" "$scratch/many" --threads 3 --steps 60
+            check "$name with $compiler, limits $limits" weights "$scratch/$name" "$scratch/many" --threads 3 --steps $steps
             same "weights of $name with $compiler, limits $limits" "$scratch/right" "$scratch/many"
         done
     done
