@@ -150,8 +150,8 @@ static const char *const entry_names[] = {
     "_from", "_needs", "_traced", "_looks", "_extras", "_metrics", "_plan",   "_epoch",  NULL};
 static const char *const eval_names[] = {"_eval_sums", "_eval_add", NULL};
 static const char *const entry_parts[] = {"", "_eval", "_eval_end"}; /* a call has the first */
-static const char *const kernel_names[] = {"",          "_part", "_args", "_tile",
-                                           "_epilogue", "_blas", NULL};
+static const char *const kernel_names[] = {"",           "_part",     "_args", "_tile",
+                                           "_tile_block", "_epilogue", "_blas", NULL};
 
 static bool any_taken(const Program *p, const char *name, const char *const *suffix) {
     for (; *suffix != NULL; suffix++) {

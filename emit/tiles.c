@@ -396,6 +396,15 @@ bool tile_pairs(const Tile *tile) {
     return tile_is_half(tile) && (tile_plan(tile).is & MD_TILE_LONE) == 0;
 }
 
+/* Multiply-adds of a task, which an element of the batch or a part of its sum is, from which on a
+ * loop over tasks that knows no plan as a constant, some 0.1 us, takes no time beside them. */
+enum { LARGE = 1 << 21 };
+
+static bool tile_large(const md_tile *p) {
+    int64_t sums = p->k0.n * p->k1.n * p->k2.n;
+    return p->r1.n * p->r2.n * p->cols.n * sums / p->chunks > LARGE;
+}
+
 bool tile_asks(const Tile *tile) {
     if (tile->blas || tile->stream.count > 0) {
         return tile->stream.count > 0;
@@ -429,6 +438,8 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "TURNED",
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
+    add_feature(arena, list, "APART", packed && p->cols.y != 1 && p->k2.y != 1);
+    add_feature(arena, list, "LARGE", tile_large(p));
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "HELPED", p->is & MD_TILE_HELPED);
     add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);
@@ -471,14 +482,23 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
     /* In one line: with --line a directive may not stand between the arguments of a macro. */
     const char *epilogue =
         epilogue_name(out->arena, tile->body.count > 0 ? s->epilogue : NULL, tile);
-    if (tile_is_half(tile)) {
-        const char *copy = tile->halo ? str_printf(out->arena, "%s_copy", s->epilogue) : "NULL";
+    const char *copy = tile->halo ? str_printf(out->arena, "%s_copy", s->epilogue) : "NULL";
+    if (tile_large(&plan)) {
+        if (s->plan == k->name) {
+            text_printf(out, "MD_TILE_BLOCK(%s_tile, %s, md_tile_block_%s)\n", k->name,
+                        plan.elem == 8 ? "double" : "float",
+                        tile_is_half(tile) ? "half" : tile_suffix(tile));
+        }
+        const char *run = str_printf(out->arena, "md_tile_share_of_%s, ", tile_suffix(tile));
+        text_printf(out, "MD_TILE_LARGE_%sPART(%s, %s_tile, %s%s, %s)\n\n",
+                    tile_is_half(tile) ? "HALF_" : "", k->name, s->plan,
+                    tile_is_half(tile) ? "" : run, epilogue, copy);
+    } else if (tile_is_half(tile)) {
         text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s, %s)\n\n", k->name, s->plan, epilogue,
                     copy);
     } else if (tile->halo) {
-        text_printf(out, "MD_TILE_COPIED_PART(%s, %s_tile, md_tile_part_copied_%s, %s, %s_copy)",
-                    k->name, s->plan, tile_suffix(tile), epilogue, s->epilogue);
-        text_add(out, "\n\n");
+        text_printf(out, "MD_TILE_COPIED_PART(%s, %s_tile, md_tile_part_copied_%s, %s, %s)\n\n",
+                    k->name, s->plan, tile_suffix(tile), epilogue, copy);
     } else {
         text_printf(out, "MD_TILE_PART(%s, %s_tile, md_tile_part_%s, %s)\n\n", k->name, s->plan,
                     tile_suffix(tile), epilogue);

@@ -187,6 +187,25 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
     }
 /* end: COPIED */
 
+/* if: LARGE */
+/* Of large products only what multiplies a block is made for the plan, once for all that have it;
+ * the loop over tasks and blocks is one for all plans. `block` is md_tile_block_f32, _f64 or
+ * _half, `run` md_tile_share_of_f32 or _f64. */
+#define MD_TILE_BLOCK(plan, real, block)                                                           \
+    static void plan##_block(const md_tile *s, const void *x, const void *y, int64_t t0,           \
+                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,           \
+                             real *strip, int64_t ld, real *panels, int add, int room, int again,  \
+                             void *ask) {                                                          \
+        (void)s;                                                                                   \
+        md_tile_known(&(plan), &q0, &q1, &add, &room, &ask);                                       \
+        block(&(plan), x, y, t0, t1, p0, p1, q0, q1, strip, ld, panels, add, room, again, ask);    \
+    }
+#define MD_TILE_LARGE_PART(name, plan, run, epilogue, copy)                                        \
+    static void name##_part(const md_tile_call *call, int part) {                                  \
+        run(&(plan), call, part, epilogue, plan##_block, copy);                                    \
+    }
+/* end: LARGE */
+
 enum {
     MD_TILE_HIGH =
         14, /* rows of the highest register tile of any machine; a block holds one at least */
@@ -317,11 +336,31 @@ MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
     return b;
 }
 
-/* if: LISTED */
-MD_INLINE int64_t md_tile_list_blocks(const md_tile *s) {
-    return (s->k0.n * s->k1.n * s->k2.n + s->kb2 - 1) / s->kb2;
+/* Blocks that the whole sum has. */
+MD_INLINE int64_t md_tile_blocks(const md_tile *s) {
+    /* if: LISTED */
+    if (s->is & MD_TILE_LISTED) {
+        return (s->k0.n * s->k1.n * s->k2.n + s->kb2 - 1) / s->kb2;
+    }
+    /* end: LISTED */
+    return s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
 }
 
+/* if: LARGE */
+/* What a block of a plan is told that follows from the plan, unless the sum is cut. */
+MD_INLINE void md_tile_known(const md_tile *s, int64_t *q0, int64_t *q1, int *add, int *room,
+                             void **ask) {
+    if (s->chunks == 1 && s->group_at == 0) {
+        *q0 = 0;
+        *q1 = md_tile_blocks(s);
+        *add = (s->is & MD_TILE_ADD) && !md_tile_turns(s);
+        *room = !(s->is & MD_TILE_IN_PLACE) || md_tile_turns(s);
+    }
+    *ask = s->is & MD_TILE_STREAMS ? *ask : NULL;
+}
+/* end: LARGE */
+
+/* if: LISTED */
 /* The list: where X has each step of the sum. It is the last of a worker's slice. */
 MD_INLINE int64_t md_tile_list_count(const md_tile *s) {
     const int64_t bytes = s->k0.n * s->k1.n * s->k2.n * (int64_t)sizeof(int32_t);

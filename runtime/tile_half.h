@@ -35,6 +35,12 @@ typedef float md_tile_lane;
                           copy);                                                                   \
     }
 
+/* if: LARGE */
+/* The same of a large one, whose MD_TILE_BLOCK names md_tile_block_half. */
+#define MD_TILE_LARGE_HALF_PART(name, plan, epilogue, copy)                                        \
+    MD_TILE_LARGE_PART(name, plan, md_tile_share_of_f32, epilogue, copy)
+/* end: LARGE */
+
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_TILE_UNROLL MD_PRAGMA(GCC unroll 16)
 #elif defined(__clang__)

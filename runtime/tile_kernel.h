@@ -9,6 +9,7 @@
  * caller, whose constant plan chooses the bodies, turns strides into displacements and drops all
  * other code. Without vector extensions plain loops take their place. Needs tile.h, gives
  * md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
+#include "runtime/scalar.h"
 #include "runtime/tile.h"
 #include "runtime/tile_turn.h"
 
@@ -385,6 +386,24 @@ MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
     }
 }
 
+/* if: APART */
+/* Of one step after the other, columns of any stride. No numbers of a plan are constants here: gcc
+ * would write out each element of 16 columns and steps. */
+MD_NOINLINE void MD_TN(pack_apart)(MD_REAL *MD_RESTRICT to, int64_t width,
+                                   const MD_REAL *MD_RESTRICT from, int64_t yk2, int64_t yc,
+                                   int64_t nk2, int64_t cols) {
+    for (int64_t j = 0; j < nk2; j++) {
+        MD_UNROLL(8)
+        for (int64_t c = 0; c < cols; c++) {
+            to[j * width + c] = from[j * yk2 + c * yc];
+        }
+        for (int64_t c = cols; c < width; c++) {
+            to[j * width + c] = 0;
+        }
+    }
+}
+/* end: APART */
+
 /* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], and 0 from column `cols` on. */
 MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_REAL *y, int64_t yk1,
                            int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2, int64_t cols) {
@@ -397,15 +416,15 @@ MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_R
             continue;
         }
         /* end: TURNED */
+        /* if: APART */
+        if (yc != 1) {
+            MD_TN(pack_apart)(to, width, from, yk2, yc, nk2, cols);
+            continue;
+        }
+        /* end: APART */
         for (int64_t j = 0; j < nk2; j++) {
             MD_REAL *at = to + j * width;
-            if (yc == 1) {
-                memcpy(at, from + j * yk2, (size_t)cols * sizeof *to);
-            } else {
-                for (int64_t c = 0; c < cols; c++) {
-                    at[c] = from[j * yk2 + c * yc];
-                }
-            }
+            memcpy(at, from + j * yk2, (size_t)cols * sizeof *to);
             for (int64_t c = cols; c < width; c++) {
                 at[c] = 0;
             }
@@ -681,8 +700,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     const int direct = (s->is & MD_TILE_IN_PLACE) && !turned && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t panels = (s->cols.n + u.nr - 1) / u.nr, batches = s->b1.n * s->b2.n;
-    int64_t kblocks =
-        s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
+    const int64_t kblocks = md_tile_blocks(s);
     MD_REAL *slice = (MD_REAL *)call->work + s->partial + part * s->slice;
     void *ask = NULL;
     int64_t dt = s->block_rows / u.big, dp = s->block_cols / u.nr;
@@ -702,7 +720,6 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     /* if: LISTED */
     if (s->is & MD_TILE_LISTED) {
         md_tile_list(s, (int32_t *)(void *)(slice + s->slice - md_tile_list_count(s)));
-        kblocks = md_tile_list_blocks(s);
     }
     /* end: LISTED */
     (void)copy;
@@ -833,6 +850,15 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         /* end: SCATTERED */
     }
 }
+
+/* if: LARGE */
+MD_NOINLINE void MD_TN(share_of)(const md_tile *s, const md_tile_call *call, int part,
+                                 MD_TN(epi) epi, MD_TN(block_fn) block, md_tile_copy_fn copy) {
+    const int64_t bytes = s->is & MD_TILE_HALF ? 2 : MD_ELEM;
+    MD_TN(share)(s, call, part, epi, block, s->is & MD_TILE_WIDE_A ? MD_ELEM : bytes,
+                 s->is & MD_TILE_WIDE_B ? MD_ELEM : bytes, copy);
+}
+/* end: LARGE */
 
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
     MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM, NULL);

@@ -47,7 +47,7 @@ enum {
         MD_TUNED(4, 2),           /* least, for which a worker keeps the panels of all of Y */
     MD_TILE_SWAP_MOST = 1 << 16,  /* elements of many rows that are packed to change roles */
     MD_TILE_DOTS_LEAST = 64,      /* steps of a sum, where there are as many columns */
-    MD_TILE_KEEP_ROWS = 1024,     /* most of one batch: more pay for packing again */
+    MD_TILE_KEEP_ROWS = 1 << 13,  /* most of one batch: more pay for packing again */
     MD_TILE_KEEP_PART = 3,        /* least elements of C for each of them */
     MD_TILE_KEEP_BYTES = 1 << 18, /* most, which the second-level cache holds */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40),   /* of a block of the summed axes, about */
@@ -316,9 +316,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int shared =
         far_dots || products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
     p.is = run > 0 ? MD_TILE_LISTED : 0;
-    int64_t kblocks =
-        run > 0 ? md_tile_list_blocks(&p)
-                : p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) * ((p.k2.n + p.kb2 - 1) / p.kb2);
+    const int64_t kblocks = md_tile_blocks(&p);
     p.is |= s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
             (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
             (dots ? MD_TILE_DOTS : 0);

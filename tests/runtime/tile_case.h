@@ -126,6 +126,26 @@ static void part_half(const md_tile_call *call, int part) {
                       s->is & MD_TILE_WIDE_B ? 4 : 2, s->is & MD_TILE_MADE ? copy_of : NULL);
 }
 
+/* As products of a program that are large have it: one loop over tasks, and a block that knows what
+ * follows from its plan. */
+static void block_f32(const md_tile *s, const void *x, const void *y, int64_t t0, int64_t t1,
+                      int64_t p0, int64_t p1, int64_t q0, int64_t q1, float *strip, int64_t ld,
+                      float *panels, int add, int room, int again, void *ask) {
+    md_tile_known(s, &q0, &q1, &add, &room, &ask);
+    md_tile_block_f32(s, x, y, t0, t1, p0, p1, q0, q1, strip, ld, panels, add, room, again, ask);
+}
+static void block_half(const md_tile *s, const void *x, const void *y, int64_t t0, int64_t t1,
+                       int64_t p0, int64_t p1, int64_t q0, int64_t q1, float *strip, int64_t ld,
+                       float *panels, int add, int room, int again, void *ask) {
+    md_tile_known(s, &q0, &q1, &add, &room, &ask);
+    md_tile_block_half(s, x, y, t0, t1, p0, p1, q0, q1, strip, ld, panels, add, room, again, ask);
+}
+static void part_large(const md_tile_call *call, int part) {
+    const md_tile *s = &((const Case *)call->ctx)->plan;
+    md_tile_share_of_f32(s, call, part, epi_f32, s->is & MD_TILE_HALF ? block_half : block_f32,
+                         s->is & MD_TILE_MADE ? copy_of : NULL);
+}
+
 #ifndef TEST_F32_ONLY
 static void epi_f64(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                     double *strip, int64_t ld) {
@@ -392,6 +412,11 @@ static void case_check(Case *t) {
         assert_memory_equal(first, next, bytes);
         free(next);
     }
+    for (int parts = 1; parts <= 3 && t->elem == 4; parts += 2) {
+        unsigned char *next = case_run(t, part_large, parts, parts == 3 ? 4 : 0);
+        assert_memory_equal(first, next, bytes);
+        free(next);
+    }
     free(first);
     /* Of 16 bits A may be made in lanes. */
     if (half && !(t->shape.flags & (MD_TILE_WIDE_A | MD_TILE_EXACT))) {
@@ -407,9 +432,11 @@ static void case_check(Case *t) {
         made_x += md_tile_makes_x(&t->plan);
         made_y += !md_tile_makes_x(&t->plan);
         first = case_run(t, fn, 1, 0);
-        unsigned char *next = case_run(t, fn, 3, (int)draw(0, 5));
-        assert_memory_equal(first, next, bytes);
-        free(next);
+        for (int large = 0; large < 2; large++) {
+            unsigned char *next = case_run(t, large ? part_large : fn, 3, (int)draw(0, 5));
+            assert_memory_equal(first, next, bytes);
+            free(next);
+        }
         free(first);
         free(lanes);
         t->shape.flags &= ~MD_TILE_MADE;

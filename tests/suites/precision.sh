@@ -10,9 +10,9 @@ model=tests/suites/precision.mdl seed="--seed 3"
 
 "$MDLC" $model -o "$scratch/half.c" && emitted "$scratch/half.c" "$scratch/half" || fail build "in 16 bits"
 "$MDLC" --precision=f32 $model -o "$scratch/single.c" && emitted "$scratch/single.c" "$scratch/single" || fail build "in f32"
-n=$(grep -c '^MD_TILE_HALF_PART(' "$scratch/half.c")
-[ "$n" -ge 12 ] && ! grep -q '^MD_TILE_PART(' "$scratch/half.c" && pass || fail products "$n of them in 16 bits, and others"
-grep -q 'md_to_bf16\|^MD_TILE_HALF_PART' "$scratch/single.c" && fail "--precision=f32" "does not override the clause" || pass
+n=$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/half.c")
+[ "$n" -ge 12 ] && ! grep -q '^MD_TILE_\(LARGE_\)*PART(' "$scratch/half.c" && pass || fail products "$n of them in 16 bits, and others"
+grep -q 'md_to_bf16\|^MD_TILE_\(LARGE_\)*HALF_PART' "$scratch/single.c" && fail "--precision=f32" "does not override the clause" || pass
 saved=$("$MDLC" report --threads=1 $model | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 all=$("$MDLC" report --threads=1 --precision=f32 $model | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 85 / 100)) ] && pass || fail arena "$saved bytes, in f32 $all"
@@ -20,16 +20,16 @@ all=$("$MDLC" report --threads=1 --precision=f32 $model | sed -n 's/^train fit: 
 # What is marked, and its two derivatives, stays f32, and a narrow product of 16 bits and f32 is a tile, too.
 sed 's/^    logits\[/    @f32 logits[/' $model >"$scratch/marked.mdl"
 "$MDLC" "$scratch/marked.mdl" -o "$scratch/marked.c" && pass || fail "@f32" "does not compile"
-[ "$(grep -c '^MD_TILE_PART(' "$scratch/marked.c")" = 3 ] && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/marked.c")" = $((n - 3)) ] && pass ||
-    fail "@f32" "$(grep -c '^MD_TILE_PART(' "$scratch/marked.c") products in f32"
+[ "$(grep -c '^MD_TILE_\(LARGE_\)*PART(' "$scratch/marked.c")" = 3 ] && [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/marked.c")" = $((n - 3)) ] && pass ||
+    fail "@f32" "$(grep -c '^MD_TILE_\(LARGE_\)*PART(' "$scratch/marked.c") products in f32"
 cat >"$scratch/narrow.mdl" <<'END'
 use nn;
 model net(x: [64, 64]) -> [64, 10] { return x |> fc: linear(64) |> relu |> head: linear(10); }
 train fit(x: [64, 64]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
 END
 for half in bf16 f16; do
-    "$MDLC" --no-main --precision="$half, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
-        [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c") tiles"
+    "$MDLC" --no-main --precision="$half, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
+        [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/narrow.c") tiles"
 done
 
 # Weights of -1 and 1 are stored in 16 bits and never rounded: what stores them is there.
@@ -40,7 +40,7 @@ done
     fail "few rows" "multiply in 16 bits"
 "$MDLC" report --precision=bf16 "$scratch/narrow.mdl" | grep -q '^  precision bf16: all products multiply in f32, where 16 bits would make them slower' && pass || fail "few rows" "are not reported"
 sed "s/\[64, 64\]/[2048, 512]/; s/linear(64)/linear(512)/; s/\[64, /[2048, /g" "$scratch/narrow.mdl" >"$scratch/rows.mdl"
-"$MDLC" --stats --precision=bf16 "$scratch/rows.mdl" -o "$scratch/rows.c" | grep -q '_fit.rounded: products$' && grep -q '^MD_TILE_HALF_PART' "$scratch/rows.c" && pass ||
+"$MDLC" --stats --precision=bf16 "$scratch/rows.mdl" -o "$scratch/rows.c" | grep -q '_fit.rounded: products$' && grep -q '^MD_TILE_\(LARGE_\)*HALF_PART' "$scratch/rows.c" && pass ||
     fail "many rows" "multiply in f32"
 # For a machine that multiplies pairs more of them pay; for others --for changes nothing, and without it this machine is not asked.
 sed 's/x: \[64, 64\]/x: [256, 256]/; s/-> \[64, 10\]/-> [256, 10]/; s/linear(64)/linear(256)/' "$scratch/narrow.mdl" >"$scratch/paired.mdl"
@@ -165,8 +165,8 @@ model net(x: [128, 3, 32, 32]) -> [128, 10] {
 }
 train fit(x: [128, 3, 32, 32]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
 END
-"$MDLC" --no-main --precision=bf16 "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
-    [ "$(grep -c '^MD_TILE_HALF_PART(.*_copy)' "$scratch/deep.c")" -ge 6 ] && grep -q 'MD_TILE_MADE' "$scratch/deep.c" && ! grep -q '^MD_TILE_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions" "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits"
+"$MDLC" --no-main --precision=bf16 "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
+    [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*_copy)' "$scratch/deep.c")" -ge 6 ] && grep -q 'MD_TILE_MADE' "$scratch/deep.c" && ! grep -q '^MD_TILE_\(LARGE_\)*PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions" "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits"
 # Roundings are made once an element, not once a product.
 work=$("$MDLC" --stats --precision=bf16 "$scratch/deep.mdl" -o "$scratch/deep.c" | sed -n 's/^deep_fit.flops: //p')
 once=$("$MDLC" --stats --precision=f32 "$scratch/deep.mdl" -o "$scratch/deep.c" | sed -n 's/^deep_fit.flops: //p')
@@ -175,7 +175,7 @@ saved=$("$MDLC" report --threads=1 --precision=bf16 "$scratch/deep.mdl" | sed -n
 all=$("$MDLC" report --threads=1 --precision=f32 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 75 / 100)) ] && pass || fail "arena of convolutions" "$saved bytes, in f32 $all"
 "$ODD_BUILD/mdlc" --precision=bf16 tests/suites/halves.mdl -o "$scratch/small.c" && emitted "$scratch/small.c" "$scratch/small" || fail "convolutions" "halves.mdl does not build"
-[ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/small.c")" -ge 4 ] && pass || fail "convolutions" "of a small net in f32"
+[ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/small.c")" -ge 4 ] && pass || fail "convolutions" "of a small net in f32"
 run "$scratch/small1" "$scratch/small" conv --threads 1
 run "$scratch/small3" "$scratch/small" conv --threads 3
 same "convolutions, 3 threads" "$scratch/small1.st" "$scratch/small3.st"
@@ -185,14 +185,14 @@ near "convolutions and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/small1.
 near "convolutions and f32" "$scratch/conv.f32.loss" "$scratch/small1.loss" 0.012
 
 # In f16 where the source says `always`: tiles and copies in 16 bits, whose border is chosen before a number is converted.
-"$MDLC" --no-main --precision=f16 "$scratch/deep.mdl" -o "$scratch/deep.c" && ! grep -q '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions in f16" "are not asked for"
-"$MDLC" --no-main --precision="f16, always" "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
-    [ "$(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c")" -ge 4 ] && ! grep -q '? md_from_f16([a-z_0-9]*\[' "$scratch/deep.c" && ! grep -q '^MD_TILE_PART(.*conv2d' "$scratch/deep.c" && pass ||
-    fail "convolutions in f16" "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits, $(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c") borders"
+"$MDLC" --no-main --precision=f16 "$scratch/deep.mdl" -o "$scratch/deep.c" && ! grep -q '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions in f16" "are not asked for"
+"$MDLC" --no-main --precision="f16, always" "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
+    [ "$(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c")" -ge 4 ] && ! grep -q '? md_from_f16([a-z_0-9]*\[' "$scratch/deep.c" && ! grep -q '^MD_TILE_\(LARGE_\)*PART(.*conv2d' "$scratch/deep.c" && pass ||
+    fail "convolutions in f16" "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits, $(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c") borders"
 saved=$("$MDLC" report --threads=1 --precision="f16, always" "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 80 / 100)) ] && pass || fail "arena of convolutions in f16" "$saved bytes, in f32 $all"
 "$ODD_BUILD/mdlc" --precision="f16, always" tests/suites/halves.mdl -o "$scratch/small16.c" && emitted "$scratch/small16.c" "$scratch/small16" || fail "convolutions in f16" "halves.mdl does not build"
-[ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/small16.c")" -ge 4 ] && pass || fail "convolutions in f16" "of a small net in f32"
+[ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/small16.c")" -ge 4 ] && pass || fail "convolutions in f16" "of a small net in f32"
 run "$scratch/small16one" "$scratch/small16" conv --threads 1
 run "$scratch/small16three" "$scratch/small16" conv --threads 3
 same "convolutions in f16, 3 threads" "$scratch/small16one.st" "$scratch/small16three.st"
@@ -249,7 +249,7 @@ for name in gpt mlp seq2seq vae wgan_gp lstm_lm; do
     weights=tests/programs/$name.safetensors
     "$ODD_BUILD/mdlc" --precision=bf16 tests/programs/$name.mdl -o "$scratch/p.c" && $CC -O0 -march=native -fopenmp "$scratch/p.c" -lm -o "$scratch/p" ||
         { fail "$name" "does not build"; continue; }
-    grep -q '^MD_TILE_HALF_PART(' "$scratch/p.c" && pass || fail "$name" "no product in 16 bits"
+    grep -q '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/p.c" && pass || fail "$name" "no product in 16 bits"
     run "$scratch/p1" "$scratch/p" --threads 1 --load "$weights"
     run "$scratch/p2" "$scratch/p" --threads 3 --load "$weights"
     same "$name, 3 threads" "$scratch/p1.st" "$scratch/p2.st"
