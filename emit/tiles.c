@@ -440,6 +440,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "APART", packed && p->cols.y != 1 && p->k2.y != 1);
     add_feature(arena, list, "LARGE", tile_large(p));
+    add_feature(arena, list, "F16", p->is & MD_TILE_F16);
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "HELPED", p->is & MD_TILE_HELPED);
     add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);

@@ -165,10 +165,12 @@ MD_INLINE void md_tile_along_of(float *MD_RESTRICT to, const void *x, int64_t xr
 #define MD_TILE_FORMS(run)                                                                         \
     do {                                                                                           \
         switch (form) {                                                                            \
+        /* if: F16 */                                                                              \
         case MD_TILE_FROM_F16: run(MD_TILE_FROM_F16); break;                                       \
+        case MD_TILE_ROUND_F16: run(MD_TILE_ROUND_F16); break;                                     \
+        /* end: F16 */                                                                             \
         case MD_TILE_FROM_BF16: run(MD_TILE_FROM_BF16); break;                                     \
         case MD_TILE_FROM_FLOAT: run(MD_TILE_FROM_FLOAT); break;                                   \
-        case MD_TILE_ROUND_F16: run(MD_TILE_ROUND_F16); break;                                     \
         default: run(MD_TILE_ROUND_BF16);                                                          \
         }                                                                                          \
     } while (0)
