@@ -589,6 +589,9 @@ Region *region_rebuild_ends(Graph *g, const Region *old, EndsPlanner ends, void 
 typedef Node *(*SliceMaker)(void *ctx, Graph *g, LoopBuilder *loop, const Node *x,
                             Node *const *map);
 Region *region_rebuild_sliced(Graph *g, const Region *old, SliceMaker slice, void *ctx);
+/* The first `readers` nodes of the region and its results read stands[id] for the node of that id,
+ * of the first `count`; NULL: the node itself. */
+void region_read_instead(Region *region, Node *const *stands, int count, int readers);
 /* Puts each node of the region behind what it reads, after operands were changed in place. Nothing
  * may be built in it any more. */
 void region_settle(Region *region);

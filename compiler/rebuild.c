@@ -642,6 +642,17 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
     arena_free(&scratch);
 }
 
+void region_read_instead(Region *region, Node *const *stands, int count, int readers) {
+    for (int i = 0; i < readers + region->out.count; i++) {
+        Node *n = i < readers ? region->node.at[i] : NULL;
+        Node **in = n ? n->in : &region->out.at[i - readers];
+        for (int k = 0; k < (n ? n->nin : 1); k++) {
+            const uint32_t id = in[k]->id;
+            in[k] = (int)id < count && stands[id] ? stands[id] : in[k];
+        }
+    }
+}
+
 /* Nodes in an order in which each stands behind what it reads. */
 typedef struct {
     Node **at;

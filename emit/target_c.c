@@ -383,12 +383,12 @@ static const char *start_text(Style *s, OpCode op, Elem elem) {
     return text.at;
 }
 
-/* The body of one iteration and what it adds to place[k]. */
 /* Are its lanes the keys of floats (md_key_of_f32)? */
 static bool lanes_are_keys(const Expr *e) {
     return e->elem == TY_F32 && (e->op == OP_FMAX || e->op == OP_FMIN);
 }
 
+/* The body of one iteration and what it adds to place[k]; `lanes`: a lane of it. */
 static void fold_body(Style *s, const Stmt *st, const char **place, bool lanes) {
     s->depth++;
     list_print(s, &st->body);

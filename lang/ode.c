@@ -38,7 +38,7 @@ static bool check_carries(Elab *e, const char *time, const CarryVars *vars) {
     for (int i = 0; i < vars->count; i++) {
         const CarryVar *var = &vars->at[i];
         if (str_eq(var->name, time)) {
-            elab_error(e, var->loc, 297, "carry '%s' has the name of the time of its ode", time);
+            elab_error(e, var->loc, 441, "carry '%s' has the name of the time of its ode", time);
             ok = false;
         }
         if (!elem_is_float(var->start->node->type->elem)) {

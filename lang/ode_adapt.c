@@ -62,26 +62,23 @@ static bool read_argument(Elab *e, const Ast *arg, Control *c) {
     return *scalar != NULL;
 }
 
-/* Is the number `n` at least, or with `above` larger than, 0? One of the run is taken to be: where
- * it is not, the attempts come to their maximum. */
-static bool is_size(const Node *n, bool above) {
+/* Is the number `n` finite and at least 0? One of the run is taken to be: where it is not, the
+ * attempts come to their maximum. */
+static bool is_size(const Node *n) {
     const double x = n->op == OP_CONST ? n->attr->value : 1;
-    return isfinite(x) && (above ? x > 0 : x >= 0);
+    return isfinite(x) && x >= 0;
 }
 
 /* What is wrong with the tolerances; NULL: nothing. */
 static const char *wrong_control(const Control *c) {
-    if (!c->rtol || !is_size(c->rtol, false)) {
+    if (!c->rtol || !is_size(c->rtol)) {
         return "a finite relative tolerance, 0 or more: rtol = 1e-3";
     }
-    if (!c->atol || !is_size(c->atol, false)) {
+    if (!c->atol || !is_size(c->atol)) {
         return "a finite absolute tolerance, 0 or more: atol = 1e-6";
     }
-    if (!is_size(c->rtol, true) && !is_size(c->atol, true)) {
-        return "a tolerance above 0: rtol = 1e-3, atol = 1e-6";
-    }
-    if (c->first && !is_size(c->first, true)) {
-        return "a size above 0 of the first attempt: first = 0.1";
+    if (c->first && !is_size(c->first)) {
+        return "a finite size of the first attempt, 0 or more: first = 0.1";
     }
     return c->max == 0 ? "the most attempts that memory is planned for: max = 64" : NULL;
 }

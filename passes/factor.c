@@ -131,21 +131,6 @@ static Node *behind(Graph *g, const Node *loop, Node *sum, const Term *t) {
     return t->minus % 2 ? node_map1(g, OP_NEG, sum) : sum;
 }
 
-/* Nodes of the region up to `count` read `stands[id]` for node id. */
-static void read_instead(Region *region, Node *const *stands, int count) {
-    for (int i = 0; i < count; i++) {
-        Node *n = region->node.at[i];
-        for (int k = 0; k < n->nin; k++) {
-            const uint32_t id = n->in[k]->id;
-            n->in[k] = (int)id < count && stands[id] ? stands[id] : n->in[k];
-        }
-    }
-    for (int k = 0; k < region->out.count; k++) {
-        const uint32_t id = region->out.at[k]->id;
-        region->out.at[k] = (int)id < count && stands[id] ? stands[id] : region->out.at[k];
-    }
-}
-
 static int *count_readers(const Region *region, Arena *scratch) {
     int *readers = ARENA_ARRAY(scratch, int, region->node.count + 1);
     for (int i = 0; i < region->node.count; i++) {
@@ -205,7 +190,7 @@ static void factor_region(Graph *g, Region *region) {
     }
     graph_leave(g, before);
     if (any) {
-        read_instead(region, stands, count);
+        region_read_instead(region, stands, count, count);
         region_settle(region);
     }
     arena_free(&scratch);

@@ -8,6 +8,8 @@
  * of its body instead; a second rebuild leaves the loop behind. Needs and gives: see unroll.h. */
 #include "passes/unroll.h"
 
+#include <string.h>
+
 enum {
     TURNS = 2,
     NODES = 256,              /* of the body, at most */
@@ -77,19 +79,18 @@ static Node **turns_of(Graph *g, const Node *loop, Arena *scratch) {
     return result;
 }
 
-/* All nodes of the region read `stands[id]` for node id, of the first `count`. */
-static void read_instead(Region *region, Node *const *stands, int count) {
-    for (int i = 0; i < region->node.count; i++) {
-        Node *n = region->node.at[i];
-        for (int k = 0; k < n->nin; k++) {
-            const uint32_t id = n->in[k]->id;
-            n->in[k] = (int)id < count && stands[id] ? stands[id] : n->in[k];
+/* Nodes that were made for a loop, behind it: turns come one behind the other. */
+static void put_behind(Region *region, int count, const int *from, const int *to, Arena *scratch) {
+    const int all = region->node.count;
+    Node **order = ARENA_ARRAY(scratch, Node *, all);
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        order[n++] = region->node.at[i];
+        for (int k = from[i]; k < to[i]; k++) {
+            order[n++] = region->node.at[k];
         }
     }
-    for (int k = 0; k < region->out.count; k++) {
-        const uint32_t id = region->out.at[k]->id;
-        region->out.at[k] = (int)id < count && stands[id] ? stands[id] : region->out.at[k];
-    }
+    memcpy(region->node.at, order, sizeof *order * (size_t)all);
 }
 
 static void unroll_region(Graph *g, Region *region) {
@@ -97,6 +98,7 @@ static void unroll_region(Graph *g, Region *region) {
     const int count = region->node.count;
     Node **stands = ARENA_ARRAY(&scratch, Node *, count + 1);
     Node ***turns = ARENA_ARRAY(&scratch, Node **, count + 1);
+    int *from = ARENA_ARRAY(&scratch, int, count + 1), *to = ARENA_ARRAY(&scratch, int, count + 1);
     bool any = false;
     Region *before = graph_enter(g, region);
     for (int i = 0; i < count; i++) {
@@ -105,7 +107,9 @@ static void unroll_region(Graph *g, Region *region) {
             unroll_region(g, n->body);
         }
         if (unrolls(n)) {
+            from[i] = region->node.count;
             turns[i] = turns_of(g, n, &scratch);
+            to[i] = region->node.count;
             any = true;
         }
         if (n->op == OP_PICK && turns[n->in[0]->id]) {
@@ -114,7 +118,8 @@ static void unroll_region(Graph *g, Region *region) {
     }
     graph_leave(g, before);
     if (any) {
-        read_instead(region, stands, count);
+        put_behind(region, count, from, to, &scratch);
+        region_read_instead(region, stands, count, region->node.count);
         region_settle(region);
     }
     arena_free(&scratch);

@@ -53,7 +53,7 @@ static bool target_takes(Compile *c, const Module *module) {
         const Entry *entry = module->entry.at[i];
         const Node *loop = entry->kind != ENTRY_TEST ? find_while(entry->region) : NULL;
         if (loop && loop->attr->go == 0) {
-            diag_error(&c->diag, loop->loc, 613,
+            diag_error(&c->diag, loop->loc, 614,
                        "--target=cuda has no loops whose last segment is shorter than the others");
             diag_hint(&c->diag, "@checkpoint(n) with an n that divides the iterations");
             return false;
