@@ -598,6 +598,22 @@ int module_phase(const Module *module, const Entry *entry) {
     return -1;
 }
 
+bool node_is_zero(const Node *n) {
+    n = n->op == OP_BROADCAST ? n->in[0] : n;
+    return n->op == OP_CONST && n->attr->value == 0 && n->attr->ivalue == 0;
+}
+
+int region_readers(const Region *region, const Node *x) {
+    int count = 0;
+    for (int i = (int)x->id + 1; i < region->node.count; i++) {
+        count += node_reads(region->node.at[i], x);
+    }
+    for (int k = 0; k < region->out.count; k++) {
+        count += region->out.at[k] == x;
+    }
+    return count;
+}
+
 double node_flops(const Node *n) {
     double flops = (double)type_count(*n->type) * op_info[n->op].cost;
     if (n->op == OP_CONTRACT) {

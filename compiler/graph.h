@@ -589,6 +589,8 @@ Region *region_rebuild_ends(Graph *g, const Region *old, EndsPlanner ends, void 
 typedef Node *(*SliceMaker)(void *ctx, Graph *g, LoopBuilder *loop, const Node *x,
                             Node *const *map);
 Region *region_rebuild_sliced(Graph *g, const Region *old, SliceMaker slice, void *ctx);
+/* A copy of the region that `change` changes in place, without what nobody reads then. */
+Region *region_changed(Graph *g, const Region *region, void (*change)(Graph *g, Region *own));
 /* The first `readers` nodes of the region and its results read stands[id] for the node of that id,
  * of the first `count`; NULL: the node itself. */
 void region_read_instead(Region *region, Node *const *stands, int count, int readers);
@@ -606,6 +608,11 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out);
 Elem node_half(const Node *node);
 /* Is it that one, or a constant that is one? */
 bool node_holds_half(const Node *node, Elem half);
+
+/* Is it a constant 0, also a repeated one? */
+bool node_is_zero(const Node *n);
+/* How many nodes and results of the region read it. */
+int region_readers(const Region *region, const Node *x);
 
 /* About what it takes to compute a node, one addition each. */
 double node_flops(const Node *n);

@@ -642,14 +642,27 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
     arena_free(&scratch);
 }
 
+Region *region_changed(Graph *g, const Region *region, void (*change)(Graph *g, Region *own)) {
+    const Loc loc = g->loc;
+    Region *own = region_rebuild(g, region, NULL, NULL);
+    change(g, own);
+    g->loc = loc;
+    return region_rebuild(g, own, NULL, NULL);
+}
+
+static Node *read_as(Node *n, Node *const *stands, int count) {
+    return (int)n->id < count && stands[n->id] ? stands[n->id] : n;
+}
+
 void region_read_instead(Region *region, Node *const *stands, int count, int readers) {
-    for (int i = 0; i < readers + region->out.count; i++) {
-        Node *n = i < readers ? region->node.at[i] : NULL;
-        Node **in = n ? n->in : &region->out.at[i - readers];
-        for (int k = 0; k < (n ? n->nin : 1); k++) {
-            const uint32_t id = in[k]->id;
-            in[k] = (int)id < count && stands[id] ? stands[id] : in[k];
+    for (int i = 0; i < readers; i++) {
+        Node *n = region->node.at[i];
+        for (int k = 0; k < n->nin; k++) {
+            n->in[k] = read_as(n->in[k], stands, count);
         }
+    }
+    for (int k = 0; k < region->out.count; k++) {
+        region->out.at[k] = read_as(region->out.at[k], stands, count);
     }
 }
 

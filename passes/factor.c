@@ -21,14 +21,10 @@ typedef struct {
     int minus;            /* how often its sign changes */
 } Term;
 
-static bool is_zeros(const Node *n) {
-    n = n->op == OP_BROADCAST ? n->in[0] : n;
-    return n->op == OP_CONST && elem_is_float(n->type->elem) && n->attr->value == 0;
-}
-
 /* Does the carry begin with zeros of more than one element? */
 static bool sums_up(const Node *loop, int carry) {
-    return is_zeros(loop->in[carry]) && type_count(*loop->in[carry]->type) > 1;
+    const Node *start = loop->in[carry];
+    return elem_is_float(start->type->elem) && node_is_zero(start) && type_count(*start->type) > 1;
 }
 
 /* --- what is the same in every turn ----------------------------------------------------------- */
@@ -209,9 +205,5 @@ bool factor_applies(const Region *region) {
 }
 
 Region *pass_factor(Graph *g, const Region *region) {
-    const Loc loc = g->loc;
-    Region *fresh = region_rebuild(g, region, NULL, NULL);
-    factor_region(g, fresh);
-    g->loc = loc;
-    return region_rebuild(g, fresh, NULL, NULL);
+    return region_changed(g, region, factor_region);
 }

@@ -116,15 +116,8 @@ bool sweep_wants(const Sweep *s, const Node *n, int k) {
 }
 
 /* Zeros add nothing and must not grow a graph. */
-static bool is_zero(const Node *n) {
-    if (n->op == OP_BROADCAST) {
-        n = n->in[0];
-    }
-    return n->op == OP_CONST && n->attr->value == 0;
-}
-
 void sweep_add(Sweep *s, const Node *n, Node *cotangent) {
-    if (!s->active[n->id] || is_zero(cotangent)) {
+    if (!s->active[n->id] || node_is_zero(cotangent)) {
         return;
     }
     if (!type_equal(*n->type, *cotangent->type)) {

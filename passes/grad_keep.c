@@ -55,6 +55,19 @@ double made_bytes(const Region *body) {
     return bytes;
 }
 
+double weight_bytes(const Node *loop) {
+    double bytes = 0;
+    for (int k = loop->attr->ncarry + loop->attr->ninv; k < loop->nin; k++) {
+        const Node *x = loop->in[k];
+        while (op_info[x->op].cls == CLASS_VIEW) {
+            x = x->in[0];
+        }
+        const bool weight = x->op == OP_SLOT && x->attr->slot->kind == SLOT_PARAM;
+        bytes += weight ? (double)type_bytes(*x->type) : 0;
+    }
+    return bytes;
+}
+
 void replay_grow(Replay *r) {
     int count = r->loop->body->node.count;
     if (count <= r->nvalue) {

@@ -231,7 +231,7 @@ static double take_given(Search *s, const Node *pick, const Given *given) {
     Replay *r = s->r;
     Node *start = NULL, *value = given->stack[0];
     s->given = true;
-    if (given->late && given->late->carry) {
+    if (given->late) {
         Node *from = pick->in[0]->in[pick->attr->axis];
         const bool needs = given->late->depends[given->late->next->id];
         if (needs && isinf(flops_more(s, from))) {
@@ -365,16 +365,7 @@ static bool pays(Replay *r, const Late *l, int result, int nresults) {
 /* Would updates of weights that run in the adjoint, slice by slice, have to wait for a loss that it
  * makes? Their gradients are kept as a whole then: few beside what a turn makes may be. */
 static bool weights_wait(const Node *loop) {
-    double bytes = 0;
-    for (int k = loop->attr->ncarry + loop->attr->ninv; k < loop->nin; k++) {
-        const Node *x = loop->in[k];
-        while (op_info[x->op].cls == CLASS_VIEW) {
-            x = x->in[0];
-        }
-        const bool weight = x->op == OP_SLOT && x->attr->slot->kind == SLOT_PARAM;
-        bytes += weight ? (double)type_bytes(*x->type) : 0;
-    }
-    return bytes > made_bytes(loop->body) / PART;
+    return weight_bytes(loop) > made_bytes(loop->body) / PART;
 }
 
 static void emit(Replay *r, const Late *l, int result, Gifts *gifts) {

@@ -244,16 +244,7 @@ static bool is_unread(const Node *loop, int operand) {
     if (operand >= a->ncarry || a->trip < 1 || loop_ends_itself(a)) {
         return false;
     }
-    const Region *body = loop->body;
-    const Node *param = body->param.at[1 + operand];
-    bool read = false;
-    for (int i = 0; i < body->node.count && !read; i++) {
-        read = node_reads(body->node.at[i], param);
-    }
-    for (int k = 0; k < body->out.count && !read; k++) {
-        read = body->out.at[k] == param;
-    }
-    return !read;
+    return region_readers(loop->body, loop->body->param.at[1 + operand]) == 0;
 }
 
 static Node *replay_again(Replay *r, Node *n) {
@@ -397,16 +388,8 @@ static Node *sum_before(const Sweep *s, const Node *n, int k) {
  * over them while the adjoint runs may wait for a loss that is made of these stacks. */
 static bool gives_stacks(const Sweep *s, const Node *n) {
     const Attr *a = n->attr;
-    bool gives =
-        !s->replay && !n->region->up && a->checkpoint > 0 && a->ncarry > 0 && !loop_ends_itself(a);
-    for (int k = a->ncarry + a->ninv; k < n->nin; k++) {
-        const Node *x = n->in[k];
-        while (op_info[x->op].cls == CLASS_VIEW) {
-            x = x->in[0];
-        }
-        gives = gives && !(x->op == OP_SLOT && x->attr->slot->kind == SLOT_PARAM);
-    }
-    return gives;
+    return !s->replay && !n->region->up && a->checkpoint > 0 && a->ncarry > 0 &&
+           !loop_ends_itself(a) && weight_bytes(n) == 0;
 }
 
 /* `n` is met after all its results; their cotangents are in s->loop. */

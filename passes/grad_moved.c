@@ -67,15 +67,7 @@ void moved_apply(Region *region, const MovedList *list) {
     const int count = region->node.count;
     Node **stand = find_standing(region, list, &scratch);
     if (stand) {
-        for (int i = 0; i < count; i++) {
-            Node *n = region->node.at[i];
-            for (int k = 0; k < n->nin; k++) {
-                n->in[k] = read_as(stand, n->in[k]);
-            }
-        }
-        for (int k = 0; k < region->out.count; k++) {
-            region->out.at[k] = read_as(stand, region->out.at[k]);
-        }
+        region_read_instead(region, stand, count, count);
         region_settle(region);
     }
     arena_free(&scratch);

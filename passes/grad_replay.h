@@ -9,12 +9,12 @@
 typedef struct Late Late;
 
 /* Result `result` of `loop`, made by its adjoint: a stack, or the leaves of a late carry. */
-struct Given {
+typedef struct {
     const Node *loop;
     int result;
     const Late *late; /* NULL: it is stack[0] */
     Node **stack;     /* by leaf; in the body of the adjoint around */
-};
+} Given;
 
 struct Replay {
     Node *(*make)(Replay *r, Node *n); /* replay_value */
@@ -46,6 +46,8 @@ bool same_every_time(const Replay *r, const Node *n);
 double all_turns(const Node *loop);
 /* Bytes that a turn of the body makes, bodies of loops in it included. */
 double made_bytes(const Region *body);
+/* Bytes of the weights that the loop has a slice of for each turn. */
+double weight_bytes(const Node *loop);
 /* Room for all nodes of the forward body in `value`. */
 void replay_grow(Replay *r);
 

@@ -22,7 +22,6 @@ typedef struct {
 typedef struct {
     VEC(Moved) of;
 } MovedList;
-typedef struct Given Given; /* the same in the body of another adjoint, see grad_late.c */
 
 /* What is the same for all of a region and the bodies in it. */
 struct GradRun {

@@ -92,17 +92,6 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
 
 /* --- sums of stacks -------------------------------------------------------------------------- */
 
-static int count_reads(const Region *region, const Node *x) {
-    int count = 0;
-    for (int i = (int)x->id + 1; i < region->node.count; i++) {
-        count += node_reads(region->node.at[i], x);
-    }
-    for (int k = 0; k < region->out.count; k++) {
-        count += region->out.at[k] == x;
-    }
-    return count;
-}
-
 /* The term of a carry that adds up sums of what the loop also stacks, and nothing else reads, and
  * in *y which of its stacks that is; NULL: it is none. */
 static const Node *stacked_term(const Node *loop, int carry, int *y) {
@@ -114,7 +103,7 @@ static const Node *stacked_term(const Node *loop, int carry, int *y) {
         return NULL;
     }
     const Node *term = next->in[next->in[0] == param];
-    if (term->op != OP_SUM || count_reads(body, param) != 1 || count_reads(body, next) != 1) {
+    if (term->op != OP_SUM || region_readers(body, param) != 1 || region_readers(body, next) != 1) {
         return NULL;
     }
     for (*y = 0; *y < a->nys && body->out.at[a->ncarry + *y] != term->in[0]; ++*y) {
@@ -149,11 +138,6 @@ static bool sums_stack(const Node *loop, int carry) {
     return whole && fits;
 }
 
-static bool is_zero(const Node *x) {
-    const Node *c = x->op == OP_BROADCAST ? x->in[0] : x;
-    return c->op == OP_CONST && c->attr->value == 0 && c->attr->ivalue == 0;
-}
-
 /* What the sum is of in the axes of `x`, which `turned` has in another order; 0: what is left of
  * them changes places too. */
 static uint32_t axes_behind(const Node *turned, uint32_t axes) {
@@ -182,7 +166,7 @@ static Node *sum_of_stack(Graph *g, const Node *end) {
     }
     Node *start = loop->in[end->attr->axis];
     Node *sum = node_fold(g, OP_SUM, loop_stack(g, loop, y), term->attr->axes << 1 | 1u);
-    return is_zero(start) ? sum : node_map2(g, OP_ADD, start, sum);
+    return node_is_zero(start) ? sum : node_map2(g, OP_ADD, start, sum);
 }
 
 static Node *read_stacks(void *ctx, Graph *g, const Node *old, Node *const *in) {

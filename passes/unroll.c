@@ -4,8 +4,8 @@
  * arrays as large as a hidden layer. In a loop these are written as zeros first, and read back in
  * the first turn; turn by turn the first one gives them.
  *
- * Technique: a rebuild makes the loop, and the first node that picks a result of it makes the turns
- * of its body instead; a second rebuild leaves the loop behind. Needs and gives: see unroll.h. */
+ * The region is a copy of the pass's own: who picks a result of such a loop reads what its turns
+ * give, and the loop is left behind. Needs and gives: see unroll.h. */
 #include "passes/unroll.h"
 
 #include <string.h>
@@ -16,11 +16,6 @@ enum {
     LARGE = TUNED(1 << 10, 2) /* elements of a sum that is worth it */
 };
 
-static bool is_zeros(const Node *n) {
-    n = n->op == OP_BROADCAST ? n->in[0] : n;
-    return n->op == OP_CONST && elem_is_float(n->type->elem) && n->attr->value == 0;
-}
-
 static bool unrolls(const Node *n) {
     if (n->op != OP_LOOP || n->attr->trip != TURNS || loop_ends_itself(n->attr) ||
         n->body->node.count > NODES || !n->region->up) {
@@ -28,7 +23,9 @@ static bool unrolls(const Node *n) {
     }
     bool sums = false;
     for (int k = 0; k < n->attr->ncarry; k++) {
-        sums = sums || (is_zeros(n->in[k]) && type_count(*n->in[k]->type) >= LARGE);
+        const Type *type = n->in[k]->type;
+        sums = sums ||
+               (elem_is_float(type->elem) && node_is_zero(n->in[k]) && type_count(*type) >= LARGE);
     }
     return sums;
 }
@@ -130,9 +127,5 @@ bool unroll_applies(const Region *region) {
 }
 
 Region *pass_unroll(Graph *g, const Region *region) {
-    const Loc loc = g->loc;
-    Region *fresh = region_rebuild(g, region, NULL, NULL);
-    unroll_region(g, fresh);
-    g->loc = loc;
-    return region_rebuild(g, fresh, NULL, NULL);
+    return region_changed(g, region, unroll_region);
 }

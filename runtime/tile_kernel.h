@@ -187,11 +187,11 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 p = list != NULL ? x + list[j] : p;                                                \
                 /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
-                    MD_AHEAD(p, ahead *xk2);                                                       \
-                    MD_AHEAD(p, ahead *xk2 + R - 1);                                               \
+                    MD_AHEAD(p, ahead * xk2);                                                      \
+                    MD_AHEAD(p, ahead * xk2 + R - 1);                                              \
                 }                                                                                  \
                 for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
-                    MD_AHEAD(q, ahead *yk2 + v * MD_LANES);                                        \
+                    MD_AHEAD(q, ahead * yk2 + v * MD_LANES);                                       \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
                 if (ask != NULL && --left == 0 && row < asked->rows) {                             \
@@ -229,8 +229,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             for (int64_t at = 0; at < R * C; at++) {                                               \
                 const int64_t r = at / C, c = col + at % C;                                        \
                 if (c < cols) {                                                                    \
-                    const int64_t l =                                                              \
-                        at % MD_LANES; /* the last steps brought 16 bytes together */              \
+                    const int64_t l = at % MD_LANES; /* the last steps brought 16 bytes together */\
                     const int64_t place = at - l + l % G * (16 / MD_ELEM) + l / G;                 \
                     MD_REAL sum;                                                                   \
                     memcpy(&sum, (const MD_REAL *)(const void *)part + place, sizeof sum);         \
@@ -472,7 +471,7 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
 MD_INLINE void MD_TN(fold)(MD_VEC *v, int64_t n) {
     MD_HALVES MD_FOLD(MD_LO, MD_HI)
 #if MD_TILE_REAL == 32
-        MD_FOLD(MD_LO2_F32, MD_HI2_F32)
+    MD_FOLD(MD_LO2_F32, MD_HI2_F32)
 #endif
 }
 
