@@ -4,13 +4,15 @@
  * placed and live at the same time (the lowest gap, or the tightest). Four orders by two rules.
  * When none of them reaches the lower bound, branch and bound (alloc_exact) tries to fit the blocks
  * into the bound and then into capacities between it and the best height, by many orders for few
- * steps before few for many. What is left of the steps goes to a squeaky wheel: a block that sticks
+ * steps before few for many. Of thousands of blocks a few at a time are placed anew instead
+ * (alloc_eject). What is left of the steps goes to a squeaky wheel: a block that sticks
  * out above the bound moves forward to a random place of the order, and an order that is worse is
  * taken back. It matters where hundreds of blocks leave few rounds. Everything counts steps, never
  * time, so the result depends on the input alone.
  * Needs sizes >= 0 and lower < upper; gives offsets >= 0 that keep live blocks apart. */
 #include "passes/plan/alloc.h"
 
+#include "passes/plan/alloc_eject.h"
 #include "passes/plan/alloc_exact.h"
 #include "passes/plan/alloc_time.h"
 
@@ -204,6 +206,7 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
 /* ---- the search for what fits --------------------------------------------------------------- */
 
 enum { FIT_TURN = 10, FIT_FIRST = 96, FIT_TURNS = 16 /* wrong ones */, FIT_ROWS = 4000000 };
+enum { NEAR_BOUND = 64 }; /* of more blocks than that: so near is near enough */
 
 typedef struct {
     Arena *scratch;
@@ -302,6 +305,11 @@ static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_
     f.at = ARENA_ARRAY(scratch, int64_t, n + 1);
     if ((int64_t)n * n <= FIT_ROWS) {
         fit_search(&f, bound);
+    } else {
+        f.best = alloc_eject(scratch, item, n, bound, best, f.steps, offset);
+        if (f.best - bound <= bound / NEAR_BOUND) {
+            return f.best;
+        }
     }
     int64_t pairs = (int64_t)n * n / 2 + 1, rounds = steps / 4 / pairs;
     if (rounds == 0) {

@@ -239,6 +239,44 @@ static void test_hard(void **state) {
     }
 }
 
+/* Thousands of blocks: lives of all lengths, those of values that wait for their adjoints, and all
+ * at once, which are too many to be held against each other. */
+static void test_large(void **state) {
+    (void)state;
+    enum { MOST = 28000, KINDS = 3 };
+    uint64_t seed = setting("SEED", 1), random = seed + 9;
+    static const char *const name[KINDS] = {"lives of all lengths", "there and back",
+                                            "all at once"};
+    for (int kind = 0; kind < KINDS; kind++) {
+        Arena arena = {0};
+        AllocItem *item = ARENA_ARRAY(&arena, AllocItem, MOST);
+        int64_t *offset = ARENA_ARRAY(&arena, int64_t, MOST);
+        const int n = kind == 2 ? 9000 : MOST, times = kind == 2 ? 3 : 9000;
+        for (int i = 0; i < n; i++) {
+            const int64_t size = 1 + (int64_t)(random_next(&random) % 4096);
+            int64_t lower = (int64_t)(random_next(&random) % (uint64_t)times), life = 1;
+            while (kind == 0 && life < 4096 && random_next(&random) % 8 < 5) {
+                life *= 2;
+            }
+            if (kind == 1 && i % 4 == 0) {
+                lower = i / 8;
+                life = 9000 - 2 * lower;
+            }
+            item[i] = (AllocItem){lower, lower + life, size << random_next(&random) % 6};
+        }
+        const clock_t start = clock();
+        const int64_t height = alloc_place(&arena, item, n, ALLOC_STEPS, offset);
+        const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        const int64_t bound = alloc_lower_bound(&arena, item, n);
+        assert_apart(item, n, offset, height);
+        print_message("SEED=%llu: %-20s %d blocks, bound %lld, height %lld, ratio %.4f, %.1f s\n",
+                      (unsigned long long)seed, name[kind], n, (long long)bound, (long long)height,
+                      (double)height / (double)bound, seconds);
+        assert_true(height >= bound && height <= bound + bound / 50);
+        arena_free(&arena);
+    }
+}
+
 /* What the searches reach in so many steps, over all problems of a kind. A change that finds lower
  * placements lowers the numbers; one that makes them higher has to say what is worth it. */
 static void test_tight(void **state) {
@@ -369,8 +407,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),     cmocka_unit_test(test_fit),
         cmocka_unit_test(test_same_size), cmocka_unit_test(test_hard),
-        cmocka_unit_test(test_tight),     cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_recorded),
+        cmocka_unit_test(test_large),     cmocka_unit_test(test_tight),
+        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
