@@ -456,8 +456,10 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
         MD_TN(turn)(c + md_tile_in_c(s, m0 + r, n0), step, strip + r * ld, ld, run, cols, 0, 0);
     }
     /* end: TURNED */
-    for (; r < rows; r++) {
-        MD_REAL *to = c + md_tile_in_c(s, m0 + r, n0);
+    const int even = md_tile_turns(s) || s->r1.n == 1; /* rows at one pitch: no division for each */
+    const int64_t pitch = md_tile_turns(s) ? s->cols.c : s->r2.c;
+    for (MD_REAL *to = c + md_tile_in_c(s, m0 + r, n0); r < rows; r++, to += pitch) {
+        to = even ? to : c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
             to[j * step] = strip[r * ld + j];
         }
