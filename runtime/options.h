@@ -426,8 +426,11 @@ MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *me
             known |= md_pair_known(m, e, option->name, pair, &names);
         }
         if (!known) {
+            const int scalar = names.used == 0 && strcmp(option->name, "--set") == 0;
             return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s", option->name,
-                           pair, name, names.used > 0 ? "; there are:" : "", buffer);
+                           pair, name, names.used > 0 ? "; there are:" : "",
+                           scalar ? "; the source says which, as in 'train fit(lr: real = 1e-3)'"
+                                  : buffer);
         }
     }
     return MD_EXIT_OK;

@@ -366,7 +366,7 @@ static void test_usage(void **state) {
     refuses(2, "fit --log xml", "--log takes text|json|none or csv=FILE, not ");
     refuses(2, "fit --set rate=3", "'fit' has no such name; there are: lr");
     refuses(2, "fit --set lr", "--set needs NAME=VALUE");
-    refuses(2, "fit --set lr=fast", "--set lr=fast: not a value of F32");
+    refuses(2, "fit --set lr=fast", "--set lr=fast: not a value of F32; a finite number is");
     refuses(2, "fit --data digits=x.csv", "there are: f rows");
     refuses(2, "fit --in x=x.npy", "'fit' has no such name");
     refuses(2, "fit --out x.npy", "--out makes no sense here");

@@ -178,6 +178,7 @@ prints=$(cd_run fit_made --steps 40 --log json --log-every 1 | sed -n 's/.*"prin
 memory=$(cd_run fit_made --steps 1 --log json | grep '"event":"memory"')
 [ "$(number "$memory" data)" -le 65536 ] && pass || fail "rows without a file take $(number "$memory" data) bytes"
 refused "a path for rows without a file" 2 "has no such name" fit_made --data r=rows.csv
+refused "--set where the source names nothing" 2 "the source says which" fit_made --set lr=1
 
 # ---- files larger than memory -------------------------------------------------------------------
 
