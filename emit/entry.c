@@ -556,7 +556,7 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     if (line > 0) {
         text_printf(out, ", line %d", line);
     }
-    text_printf(out, " */\nint %s(", entry->c_name);
+    text_printf(out, " */\n%sint %s(", printer->device ? "" : "MD_LIST\n", entry->c_name);
     api_parameters(e, entry, out);
     text_add(out, ") {\n");
     print_checks(e, entry, out);

@@ -155,6 +155,25 @@ static void print_copy(Text *out, const Kernel *k, const Tile *tile, const Needs
     text_add(out, "}\n\n");
 }
 
+/* Does a loop over columns store memory alone whose elements do not lie beside one another? As a
+ * vector it would take and put each lane by itself, as many instructions as lanes. */
+static bool stores_apart(const Tile *tile, const StmtList *body) {
+    int apart = 0;
+    for (int i = 0; i < body->count; i++) {
+        const Stmt *st = body->at[i];
+        int64_t stride;
+        if (st->kind == STMT_STORE && st->arg != tile->strip) {
+            if (!index_stride(st->index, tile->column, &stride) || stride == 1) {
+                return false;
+            }
+            apart++;
+        } else if (st->kind != STMT_LET) {
+            return false;
+        }
+    }
+    return apart > 0;
+}
+
 /* That struct and the epilogue. */
 static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const char *name) {
     Style s = style_open(out, k);
@@ -223,9 +242,15 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
                 most = DRAWS_ROW;
             }
             Draws draws = draws_open(&s, tile->column, from, to, most, &inner->body);
-            line(&s, tile->narrow > 0 ? "MD_UNROLL(8)" : "MD_IVDEP");
+            bool apart = tile->narrow == 0 && draws.count == 0 && stores_apart(tile, &inner->body);
+            if (!apart) {
+                line(&s, tile->narrow > 0 ? "MD_UNROLL(8)" : "MD_IVDEP");
+            }
             line(&s, "for (int64_t %s = %s; %s < %s; %s++) {", col, from, col, to, col);
             block_print(&s, &inner->body);
+            if (apart) {
+                line(&s, "    MD_IN_ORDER;");
+            }
             line(&s, "}");
             draws_close(&s, &draws);
             if (parts) {
@@ -398,7 +423,7 @@ bool tile_pairs(const Tile *tile) {
 
 /* Multiply-adds of a task, which an element of the batch or a part of its sum is, from which on a
  * loop over tasks that knows no plan as a constant, some 0.1 us, takes no time beside them. */
-enum { LARGE = 1 << 21 };
+enum { LARGE = 1 << 18 };
 
 static bool tile_large(const md_tile *p) {
     int64_t sums = p->k0.n * p->k1.n * p->k2.n;

@@ -13,16 +13,19 @@
 #include <string.h>
 
 /* MD_FN: fine to leave unused. MD_COLD: runs a few times, so only its size counts. MD_INLINE: must
- * disappear into its caller, whose constants shape its loops. MD_NOINLINE: one copy. */
+ * disappear into its caller, whose constants shape its loops. MD_NOINLINE: one copy. MD_LIST:
+ * hardly more than calls, and what it calls is better compiled by itself than inside of it. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
 #define MD_INLINE static inline __attribute__((always_inline, unused))
 #if !defined(__clang__) && __GNUC__ >= 8
 #define MD_COLD static __attribute__((cold, noinline, optimize("Og"), unused))
 #define MD_NOINLINE static __attribute__((noipa, unused)) /* nor copied for constant arguments */
+#define MD_LIST __attribute__((optimize("Og")))
 #else
 #define MD_COLD static inline __attribute__((cold, unused))
 #define MD_NOINLINE static __attribute__((noinline, unused))
+#define MD_LIST
 #endif
 #define MD_RESTRICT __restrict
 #else
@@ -30,6 +33,7 @@
 #define MD_COLD static inline
 #define MD_INLINE static inline
 #define MD_NOINLINE static
+#define MD_LIST
 #define MD_RESTRICT
 #endif
 

@@ -55,8 +55,8 @@ model_part() { # FILE [whole]
         if [ "${2:-}" = whole ]; then cat; else awk '
             /^\/\* ---- runtime ---- / { exit }
             /^\/\* ---- model ---- \*\// { model = 1 }
-            # The comment above a function goes with it.
-            /^\/\*/ { comment = comment $0 "\n"; next }
+            # The comment and the marker above a function go with it.
+            /^\/\*/ || /^MD_LIST$/ { comment = comment $0 "\n"; next }
             /^[a-z].*\(/ { hidden = /^(static [a-z]+|int) [a-z0-9]+(_[a-z0-9]+)*_init(_[a-z0-9_]*)?\(/ }
             model && !hidden { printf "%s%s\n", comment, $0 }
             { comment = "" }'
