@@ -155,9 +155,11 @@ static void print_copy(Text *out, const Kernel *k, const Tile *tile, const Needs
     text_add(out, "}\n\n");
 }
 
+enum { APART = 16 };
+
 /* Does a loop over columns store memory alone whose elements do not lie beside one another? As a
  * vector it would take and put each lane by itself, as many instructions as lanes. */
-static bool stores_apart(const Tile *tile, const StmtList *body) {
+static bool stores_apart(Style *s, const Tile *tile, const StmtList *body) {
     int apart = 0;
     for (int i = 0; i < body->count; i++) {
         const Stmt *st = body->at[i];
@@ -171,7 +173,18 @@ static bool stores_apart(const Tile *tile, const StmtList *body) {
             return false;
         }
     }
-    return apart > 0;
+    return apart > 0 && !draws_any(s, tile->column, body);
+}
+
+/* Do all loops of a row? */
+static bool rows_apart(Style *s, const Tile *tile, const StmtList *row) {
+    bool apart = tile->narrow == 0;
+    for (int i = 0; i < row->count; i++) {
+        const Stmt *st = row->at[i];
+        apart = apart && (st->kind == STMT_LET ||
+                          (st->kind == STMT_FOR && stores_apart(s, tile, &st->body)));
+    }
+    return apart;
 }
 
 /* That struct and the epilogue. */
@@ -217,6 +230,18 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
         if (tile->narrow > 0) { /* vectors run over several rows */
             line(&s, "MD_IVDEP");
         }
+        /* A line of the block and as many lines of memory, which the next rows share, at once. */
+        const bool apart = rows_apart(&s, tile, &st->body);
+        const char *from_column = first, *to_column = end;
+        if (apart) {
+            first = style_name(&s, "begin");
+            end = style_name(&s, "end");
+            line(&s, "for (int64_t %s = %s; %s < %s; %s += %d) {", first, from_column, first,
+                 to_column, first, APART);
+            s.depth++;
+            line(&s, "const int64_t %s = %s < %s - %d ? %s + %d : %s;", end, first, to_column,
+                 APART, first, APART, to_column);
+        }
         line(&s, "for (int64_t %s = m0; %s < m0 + rows; %s++) {", row, row, row);
         s.depth++;
         line(&s, "%s *block = strip + (%s - m0) * %s;", elem_c_name(tile->strip->elem), row, pitch);
@@ -242,7 +267,6 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
                 most = DRAWS_ROW;
             }
             Draws draws = draws_open(&s, tile->column, from, to, most, &inner->body);
-            bool apart = tile->narrow == 0 && draws.count == 0 && stores_apart(tile, &inner->body);
             if (!apart) {
                 line(&s, tile->narrow > 0 ? "MD_UNROLL(8)" : "MD_IVDEP");
             }
@@ -264,6 +288,12 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
         }
         s.depth--;
         line(&s, "}");
+        if (apart) {
+            s.depth--;
+            line(&s, "}");
+            first = from_column;
+            end = to_column;
+        }
     }
     text_add(out, "}\n\n");
 }

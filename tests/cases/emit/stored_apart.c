@@ -57,11 +57,14 @@ typedef struct {
 static void stored_apart_c_weight_conv2d_sgd_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     const stored_apart_c_weight_conv2d_sgd_args args = *(const stored_apart_c_weight_conv2d_sgd_args *)ctx;
-    for (int64_t m = m0; m < m0 + rows; m++) {
-        float *block = strip + (m - m0) * ld;
-        for (int64_t n = n0; n < n0 + cols; n++) {
-            args.weight_next[batch * 3 + m % 3 + (m / 3) * 9 + n * 144] = md_madf(block[n - n0], -9.765625e-05f, args.weight[batch * 3 + m % 3 + (m / 3) * 9 + n * 144]);
-            MD_IN_ORDER;
+    for (int64_t begin = n0; begin < n0 + cols; begin += 16) {
+        const int64_t end = begin < n0 + cols - 16 ? begin + 16 : n0 + cols;
+        for (int64_t m = m0; m < m0 + rows; m++) {
+            float *block = strip + (m - m0) * ld;
+            for (int64_t n = begin; n < end; n++) {
+                args.weight_next[batch * 3 + m % 3 + (m / 3) * 9 + n * 144] = md_madf(block[n - n0], -9.765625e-05f, args.weight[batch * 3 + m % 3 + (m / 3) * 9 + n * 144]);
+                MD_IN_ORDER;
+            }
         }
     }
 }
