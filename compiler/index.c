@@ -12,6 +12,18 @@ typedef struct {
     Term term[TERMS_MAX];
 } Sum;
 
+/* Terms behind the last one are never looked at: there is no need to clear two kilobytes. */
+static void sum_open(Sum *s, int64_t base) {
+    s->base = base;
+    s->n = 0;
+}
+
+static void sum_copy(Sum *to, const Sum *from) {
+    sum_open(to, from->base);
+    to->n = from->n;
+    memcpy(to->term, from->term, sizeof *to->term * (size_t)from->n);
+}
+
 static int64_t floor_div(int64_t a, int64_t b) {
     int64_t q = a / b;
     return q - (a % b < 0);
@@ -241,20 +253,23 @@ const Index *index_value(IndexTable *t, const void *value, AxisSet axes, int64_t
 }
 
 const Index *index_add(IndexTable *t, const Index *a, const Index *b) {
-    Sum s = {.n = 0};
+    Sum s;
+    sum_open(&s, 0);
     sum_add(&s, a, 1);
     sum_add(&s, b, 1);
     return sum_done(t, &s);
 }
 
 const Index *index_scale(IndexTable *t, const Index *a, int64_t by) {
-    Sum s = {.n = 0};
+    Sum s;
+    sum_open(&s, 0);
     sum_add(&s, a, by);
     return sum_done(t, &s);
 }
 
 const Index *index_offset(IndexTable *t, const Index *a, int64_t by) {
-    Sum s = {.n = 0};
+    Sum s;
+    sum_open(&s, 0);
     sum_add(&s, a, 1);
     s.base += by;
     return sum_done(t, &s);
@@ -284,8 +299,8 @@ static int64_t sum_most(const Sum *s) {
 
 /* a = by * whole + rest with 0 <= base of rest < by. */
 static void split_multiples(const Index *a, int64_t by, Sum *whole, Sum *rest) {
-    *whole = (Sum){.base = floor_div(a->base, by)};
-    *rest = (Sum){.base = floor_mod(a->base, by)};
+    sum_open(whole, floor_div(a->base, by));
+    sum_open(rest, floor_mod(a->base, by));
     for (int i = 0; i < a->nterm; i++) {
         int64_t mul = a->term[i].mul;
         if (mul % by == 0) {
@@ -303,8 +318,9 @@ static int64_t magnitude(int64_t x) {
 /* rest = g * high + low with 0 <= low < g, g > 1 a divisor of `by`: the finest such g, or 1. The
  * terms with the largest multiples go into high. */
 static int64_t split_digits(const Sum *rest, int64_t by, Sum *high, Sum *low) {
-    Sum left = *rest;
-    *high = (Sum){.n = 0};
+    Sum left;
+    sum_copy(&left, rest);
+    sum_open(high, 0);
     int64_t g = by;
     while (left.n > 0) {
         int at = 0;
@@ -320,10 +336,14 @@ static int64_t split_digits(const Sum *rest, int64_t by, Sum *high, Sum *low) {
         }
         sum_term(&left, big.atom, -big.mul);
         sum_term(high, big.atom, big.mul);
-        Sum tail = left;
-        tail.base = floor_mod(left.base, g);
-        if (sum_least(&tail) >= 0 && sum_most(&tail) < g) {
-            *low = tail;
+        const int64_t base = left.base;
+        left.base = floor_mod(base, g);
+        const bool ends = sum_least(&left) >= 0 && sum_most(&left) < g;
+        if (ends) {
+            sum_copy(low, &left);
+        }
+        left.base = base;
+        if (ends) {
             high->base = floor_div(left.base, g);
             for (int i = 0; i < high->n; i++) {
                 high->term[i].mul /= g;
@@ -346,7 +366,8 @@ static const Index *div_of_quotient(IndexTable *t, const Index *of, int64_t by) 
         const Atom *atom = of->term[i].atom;
         if (atom->kind == ATOM_DIV && of->term[i].mul == 1 &&
             of->nterm + atom->of->nterm <= TERMS_MAX && by <= INT32_MAX / atom->by) {
-            Sum s = {.n = 0};
+            Sum s;
+            sum_open(&s, 0);
             sum_add(&s, of, atom->by);
             sum_term(&s, atom, -atom->by);
             sum_add(&s, atom->of, 1);
@@ -432,7 +453,8 @@ const Index *index_subst(IndexTable *t, const Index *a, int number, const Index 
     if (!(a->axes >> number & 1)) {
         return a;
     }
-    Sum s = {.base = a->base};
+    Sum s;
+    sum_open(&s, a->base);
     for (int i = 0; i < a->nterm; i++) {
         const Atom *atom = a->term[i].atom;
         int64_t mul = a->term[i].mul;

@@ -35,19 +35,24 @@ enum {
     APART = 64,       /* and by which those must differ of which steps run again as well, */
     SMALLEST = 3,     /* but for so many */
     LEAST_PART = 8,   /* rows: products of few rows add up in another order */
+    MOST_HELD = TUNED(64 << 20, 64 << 10), /* bytes of choices that may be asked for less */
     LEAST_ROWS = TUNED(128 << 10, 1024)
 };
 
+typedef PlanTold Cost;
+
+/* What a choice was lowered to, for who asks for less. */
 typedef struct {
-    int64_t arena, flops;
-    int64_t time;  /* as reports tell it */
-    int64_t again; /* of the FLOPs those of steps that run again */
-    int64_t touched;
-} Cost;
+    Arena *program;
+    EntryPlan *entry; /* NULL: it is gone */
+} Lowered;
 
 typedef struct {
     GradPlan plan;
     Cost cost;
+    Cost less; /* within the limit, where steps of the train's own list run again */
+    bool asked;
+    Lowered lowered;
 } Tried;
 
 typedef struct {
@@ -98,20 +103,24 @@ static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch,
     return p;
 }
 
-/* The entry with its choice, up to the stages behind which choices of pass_remat differ. */
-static void share_stages(Search *s, const GradPlan *plan) {
+/* Takes a copy of an entry, whose nodes stay, from one stage to another. */
+static void run_stages(const Search *s, Entry *copy, const GradPlan *plan, int from, int to) {
     Arena built = {0};
-    Entry *only = ARENA_NEW(&s->c->arena, Entry);
     Module module = *s->module;
-    *only = *s->entry;
-    only->nodes[0] = only->nodes[1] = (Arena){0};
-    only->keep = plan;
-    module.entry.at = &only;
+    copy->nodes[0] = copy->nodes[1] = (Arena){0};
+    copy->keep = plan;
+    module.entry.at = &copy;
     module.entry.count = 1;
     Arena *home = module.graph->arena;
-    stages_run(s->c, &module, &built, s->stage, stages_before("remat"), true);
+    stages_run(s->c, &module, &built, from, to, true);
     module.graph->arena = home;
-    s->shared = only;
+}
+
+/* The entry with its choice, up to the stages behind which choices of pass_remat differ. */
+static void share_stages(Search *s, const GradPlan *plan) {
+    s->shared = ARENA_NEW(&s->c->arena, Entry);
+    *s->shared = *s->entry;
+    run_stages(s, s->shared, plan, s->stage, stages_before("remat"));
 }
 
 static void forget_shared(Search *s) {
@@ -122,9 +131,9 @@ static void forget_shared(Search *s) {
     }
 }
 
-/* The plan of an entry alone, its loops keeping what `plan` says. */
-static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
-    Arena scratch = {0};
+/* An entry alone, its loops keeping what `plan` says. */
+static Lowered lower_alone(const Search *s, const GradPlan *plan) {
+    Lowered lowered = {.program = ARENA_NEW(&s->c->arena, Arena)};
     const bool shared = plan->late && s->shared != NULL;
     Entry *only = shared ? s->shared : s->entry;
     Module module = *s->module;
@@ -132,19 +141,63 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
     module.entry.count = 1;
     const GradPlan *before = only->keep;
     only->keep = plan;
-    Program *p =
-        try_lower(s->c, &module, shared ? stages_before("remat") : s->stage, &scratch, false);
-    pass_plan_arenas(p, limit);
-    const ProgramEntry *e = p->entry.at[0];
-    Cost cost = {e->arena_bytes, e->flops, e->predicted, e->flops_again, e->touched};
+    Program *p = try_lower(s->c, &module, shared ? stages_before("remat") : s->stage,
+                           lowered.program, false);
+    lowered.entry = entry_plan_open(p);
     only->keep = before;
-    arena_free(&scratch);
+    return lowered;
+}
+
+static void forget_lowered(Lowered *lowered) {
+    if (lowered->entry != NULL) {
+        entry_plan_close(lowered->entry);
+        arena_free(lowered->program);
+        lowered->entry = NULL;
+    }
+}
+
+static int64_t lowered_bytes(const Lowered *lowered) {
+    return lowered->entry == NULL
+               ? 0
+               : (int64_t)lowered->program->used_bytes + entry_plan_bytes(lowered->entry);
+}
+
+static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
+    Lowered lowered = lower_alone(s, plan);
+    const Cost cost = entry_plan_within(lowered.entry, limit);
+    forget_lowered(&lowered);
     return cost;
 }
 
-static void note_tried(Search *s, const GradPlan *plan, Cost cost) {
-    Tried tried = {*plan, cost};
+/* Takes as much time or more, and as many bytes or more. */
+static bool is_beaten(const Cost *a, const Cost *by) {
+    return by->arena <= a->arena && by->time <= a->time;
+}
+
+/* Notes what a choice costs. What it was lowered to stays as long as no other choice beats it, up
+ * to so many bytes for all; else who wants it lowers it again. */
+static void note_tried(Search *s, const GradPlan *plan, Cost cost, Lowered lowered) {
+    int64_t held = 0;
+    bool beaten = false;
+    for (int i = 0; i < s->tried.count; i++) {
+        Tried *other = &s->tried.at[i];
+        beaten = beaten || is_beaten(&cost, &other->cost);
+        if (is_beaten(&other->cost, &cost)) {
+            forget_lowered(&other->lowered);
+        }
+        held += lowered_bytes(&other->lowered);
+    }
+    if (beaten || held + lowered_bytes(&lowered) > MOST_HELD) {
+        forget_lowered(&lowered);
+    }
+    Tried tried = {.plan = *plan, .cost = cost, .lowered = lowered};
     VEC_PUSH(&s->c->arena, &s->tried, tried);
+}
+
+static void forget_tried(Search *s) {
+    for (int i = 0; i < s->tried.count; i++) {
+        forget_lowered(&s->tried.at[i].lowered);
+    }
 }
 
 static bool same_plan(const GradPlan *a, const GradPlan *b) {
@@ -163,8 +216,9 @@ static Cost cost_of(Search *s, const GradPlan *plan) {
             return s->tried.at[i].cost;
         }
     }
-    Cost cost = try_plan(s, plan, ANY);
-    note_tried(s, plan, cost);
+    Lowered lowered = lower_alone(s, plan);
+    const Cost cost = entry_plan_within(lowered.entry, ANY);
+    note_tried(s, plan, cost, lowered);
     return cost;
 }
 
@@ -241,7 +295,7 @@ static void drop_by_levels(Search *s) {
             const GradPlan without = plan_without(s, &now.plan, k);
             const Cost cost = cost_of(s, &without);
             if (cost.arena <= limit && cost.time < now.cost.time) {
-                now = (Tried){without, cost};
+                now = (Tried){.plan = without, .cost = cost};
             }
         }
     }
@@ -275,6 +329,19 @@ static int64_t smallest(const Search *s) {
     return arena;
 }
 
+/* What the choice costs within the limit, found once. */
+static void ask_less(const Search *s, Tried *one) {
+    if (one->asked) {
+        return;
+    }
+    if (one->lowered.entry == NULL) {
+        one->lowered = lower_alone(s, &one->plan);
+    }
+    one->less = entry_plan_within(one->lowered.entry, s->limit);
+    one->asked = true;
+    forget_lowered(&one->lowered);
+}
+
 /* Of all that was tried what fits in the least time: as it is, or, of those that no other one
  * beats, with steps of the train's own list that run again. These only add time, so what takes more
  * without them than the best one need not be looked at. */
@@ -286,14 +353,14 @@ static void take_best(Search *s) {
         take(s, &s->tried.at[i].plan, &s->tried.at[i].cost);
     }
     for (int i = 0; i < s->tried.count; i++) {
-        const Tried *one = &s->tried.at[i];
+        Tried *one = &s->tried.at[i];
         if (one->cost.arena >= below && one->cost.arena > few) {
             continue;
         }
         below = one->cost.arena - s->usual.arena / APART;
         if (one->cost.arena > s->limit && !(s->fits && one->cost.time >= s->cost.time)) {
-            const Cost cost = try_plan(s, &one->plan, s->limit);
-            take(s, &one->plan, &cost);
+            ask_less(s, one);
+            take(s, &one->plan, &one->less);
         }
     }
 }
@@ -359,13 +426,18 @@ static GradPlan usual_plan(const Search *s) {
     return plan;
 }
 
-/* What a plan notes that loops stack, as it does without a budget but for `late`. */
+/* What a plan notes that loops stack, as it does without a budget but for `late`: in the last of
+ * the stages that choose. */
 static KeptList find_kept(Search *s, const GradPlan *usual, bool late) {
     KeptList kept = {.of = {0}, .arena = &s->c->arena};
     GradPlan first = *usual;
     first.late = late;
     first.kept = &kept;
-    try_plan(s, &first, ANY);
+    Entry noted = late ? *s->shared : *s->entry;
+    run_stages(s, &noted, &first, late ? stages_before("remat") : s->stage,
+               late ? stages_behind("remat") : stages_behind("grad"));
+    arena_free(&noted.nodes[0]);
+    arena_free(&noted.nodes[1]);
     sort_kept(&kept);
     return kept;
 }
@@ -436,9 +508,11 @@ static bool choose(Search *s, bool rounding, const GradPlan *usual) {
     } else {
         take_best(s);
     }
+    forget_tried(s);
     Search other = *s;
     if (rounding || !s->fits) {
         search_rounding(&other, usual);
+        forget_tried(&other);
     }
     if (rounding) {
         *s = other;
@@ -495,5 +569,6 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
             s->entry->parts = s->best.parts;
             s->entry->flops_more = s->cost.flops - s->usual.flops;
         }
+        forget_tried(s);
     }
 }

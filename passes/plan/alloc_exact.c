@@ -56,6 +56,7 @@ typedef struct {
     Lists meet;     /* by block: those that live beside it */
     Lists member;   /* by section */
     VEC(Was) trail;
+    VEC(Candidate) tried; /* by parts, one behind the other */
     int64_t *found; /* offset, by block */
 } Search;
 
@@ -158,7 +159,7 @@ typedef struct {
     int n;
     const int *block;
     int *rest;
-    Candidate *candidate;
+    int tried; /* in the list of all: where its own begin */
     int64_t least; /* the block placed last: none comes under it, and beside it by rank alone */
     int least_rank;
 } Part;
@@ -271,7 +272,7 @@ static Fit place(Search *s, const Part *p, const Candidate *c, int ncandidate) {
         p->rest[n] = p->block[i];
         n += p->block[i] != c->block;
     }
-    Part rest = {n, p->rest, p->rest + n, p->candidate + ncandidate, c->low, c->rank};
+    Part rest = {n, p->rest, p->rest + n, p->tried + ncandidate, c->low, c->rank};
     Fit fit = FIT_NONE;
     if (place_block(s, c->block, c->low) && fits(s, from, to, c->low)) {
         fit = search_part(s, &rest);
@@ -341,14 +342,15 @@ static Fit search_part(Search *s, const Part *p) {
     }
     const int64_t roof = find_roof(s, p);
     Candidate last = {p->least, p->least_rank, -1};
-    int n = 0; /* tried at this offset, in p->candidate */
+    int n = 0; /* tried at this offset, from p->tried on */
     for (Candidate c; next_candidate(s, p, roof, &last, &c); last = c) {
         n = c.low == last.low ? n : 0;
         bool alike = false;
         for (int k = 0; k < n && !alike; k++) {
-            alike = is_alike(&s->block[p->candidate[k].block], &s->block[c.block]);
+            alike = is_alike(&s->block[s->tried.at[p->tried + k].block], &s->block[c.block]);
         }
-        p->candidate[n++] = c;
+        s->tried.count = p->tried + n++; /* what parts under it have tried is forgotten */
+        VEC_PUSH(s->arena, &s->tried, c);
         if (alike) {
             continue;
         }
@@ -439,7 +441,7 @@ Fit alloc_fit(Arena *scratch, const AllocItem *item, int n, int64_t capacity, in
     /* Every level of the search places a block: its part has one block less. */
     size_t rows = (size_t)(n + 1) * (size_t)(n + 2) / 2;
     int *all = ARENA_ARRAY(scratch, int, rows);
-    Part part = {n, all, all + n, ARENA_ARRAY(scratch, Candidate, rows), -1, -1};
+    Part part = {n, all, all + n, 0, -1, -1};
     for (int i = 0; i < n; i++) {
         all[i] = started[i].block;
     }

@@ -81,6 +81,10 @@ static Step *step_again(Apply *a, const Step *of) {
     return step;
 }
 
+int64_t copy_bytes(const Buf *buf) {
+    return 2 * buf->bytes;
+}
+
 static void append_copy(Program *p, StepList *list, Buf *buf) {
     if (!type_same_shape(*buf->type, *buf->final->type) || buf->bytes != buf->final->bytes) {
         BUG("%s cannot become %s: their layouts differ", buf->name, buf->final->name);
@@ -89,7 +93,7 @@ static void append_copy(Program *p, StepList *list, Buf *buf) {
     copy->src = buf;
     copy->dst = buf->final;
     copy->lowered = INT32_MAX; /* ends its list */
-    copy->bytes_moved = 2 * buf->bytes;
+    copy->bytes_moved = copy_bytes(buf);
     copy->text = str_printf(p->arena, "%s = %s", buf->final->name, buf->name);
     step_access(p, copy, buf, ACCESS_READ);
     step_access(p, copy, buf->final, ACCESS_WRITE);

@@ -9,5 +9,7 @@
  * their own, and the calls behind it read those. Lists of loops come before the list that holds
  * them. */
 void plan_apply(Program *p, const Plan *plan, const PlanEval *eval);
+/* Bytes moved by the copy of a value to its destination, where it is not made there. */
+int64_t copy_bytes(const Buf *buf);
 
 #endif

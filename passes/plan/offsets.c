@@ -49,6 +49,11 @@ static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
     }
 }
 
+void plan_count(ProgramEntry *e) {
+    e->flops = e->dear = e->bytes_moved = e->flops_again = e->steps_again = 0;
+    add_work(e, &e->step, 1);
+}
+
 void plan_offsets(ProgramEntry *e, AllocMemo *memo) {
     Arena scratch = {0};
     live_ranges(e);
@@ -69,8 +74,7 @@ void plan_offsets(ProgramEntry *e, AllocMemo *memo) {
     for (int i = 0; i < n; i++) {
         owner[i]->offset = offset[i] + e->band_bytes;
     }
-    e->flops = e->dear = e->bytes_moved = e->flops_again = e->steps_again = 0;
-    add_work(e, &e->step, 1);
+    plan_count(e);
     arena_free(&scratch);
 }
 

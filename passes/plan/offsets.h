@@ -9,6 +9,8 @@
  * lower_bound_bytes, peak_step, and the sums of work of the entry. `memo`: placements that planning
  * has made. */
 void plan_offsets(ProgramEntry *e, AllocMemo *memo);
+/* These sums alone, of the list as it is. */
+void plan_count(ProgramEntry *e);
 /* Needs all entries planned; gives offsets in params, state and io, and the totals. With `staging`
  * the inputs of trains and entries have a place in io, where `main` puts them. */
 void plan_regions(Program *p, bool staging);

@@ -173,7 +173,7 @@ enum {
     LEAST = 1,  /* byte: as little as can be */
     LEVELS = 4, /* parts of what the usual order needs for which others are found */
     CURVE_TOUCHES = 8000000,
-    CHOICE_TOUCHES = 1000000 /* where this is one of many choices of what loops keep */
+    CHOICE_TOUCHES = 500000 /* where this is one of many choices of what loops keep */
 };
 
 static bool same_calls(const Plan *a, const Plan *b) {
@@ -210,41 +210,97 @@ static const char **fill_front(Program *p, PlanEval *eval, const Plan *usual, Fr
     return name;
 }
 
-/* `limit`: most bytes of its arena. What does not fit is as small as can be. */
-static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
-    Arena scratch = {0};
-    ProblemShared shared = problem_shared(p, e, &scratch);
+/* What is known of an entry whose list is planned and not changed yet. */
+struct EntryPlan {
+    Arena scratch;
+    Program *p;
+    ProgramEntry *e;
+    ProblemShared shared;
     PlanEval eval;
+    Plan once, usual, plan; /* each step once; without a limit; for the last that was asked for */
+    int64_t height;         /* of the usual one */
+    int64_t touches;        /* of a curve */
+    const char *name;       /* of its order */
+};
+
+/* The plan that nobody asks for less of. */
+static void entry_open(EntryPlan *x, Program *p, ProgramEntry *e) {
+    x->p = p;
+    x->e = e;
+    x->touches = curve_touches(e->entry);
+    x->shared = problem_shared(p, e, &x->scratch);
     prepare(p, e);
-    Plan plan = find_plan(p, &shared, NULL, &e->step, &eval, &e->order_name);
-    e->spared_bytes = 0;
+    x->usual = x->once = find_plan(p, &x->shared, NULL, &e->step, &x->eval, &x->name);
     if (e->entry->kind == ENTRY_TRAIN) { /* whatever its budget, so a larger one costs no more */
         Plan little = {.call = {0}};
-        e->spared_bytes = plan_repeat_little(&eval, &plan, problem_cost(&e->step), &little);
-        plan = e->spared_bytes > 0 ? little : plan;
+        bool less = plan_repeat_little(&x->eval, &x->once, problem_cost(&e->step), &little);
+        x->usual = less ? little : x->once;
     }
-    e->planned_height = plan_height(&eval, &plan);
-    const int64_t touched = count_add(problem_outside(shared.top), 1, e->planned_height);
+    x->height = plan_height(&x->eval, &x->usual);
+    const int64_t touched = count_add(problem_outside(x->shared.top), 1, x->height);
     e->touched = e->entry->touched > 0 ? e->entry->touched : touched;
     e->far_share = times_far_share(&p->times, e->touched);
-    if (e->planned_height > limit) {
-        problem_by_time(shared.top, &p->times, e->far_share);
-        const PlanCost usual = plan_eval(&eval, &plan, NO_LIMIT);
-        Front front = {.arena = &scratch, .least = usual.cost};
-        front_offer(&front, &plan, &usual);
-        const char **name = fill_front(p, &eval, &plan, &front, curve_touches(e->entry));
-        FrontPlan *chosen = front_choose(&front, &eval, limit);
-        plan = chosen->plan;
+    problem_by_time(x->shared.top, &p->times, e->far_share);
+}
+
+/* `limit`: most bytes of its arena. What does not fit is as small as can be. */
+static void entry_within(EntryPlan *x, int64_t limit) {
+    ProgramEntry *e = x->e;
+    x->plan = x->usual;
+    e->planned_height = x->height;
+    e->order_name = x->name;
+    if (x->height > limit) {
+        const PlanCost usual = plan_eval(&x->eval, &x->usual, NO_LIMIT);
+        Front front = {.arena = &x->scratch, .least = usual.cost};
+        front_offer(&front, &x->usual, &usual);
+        const char **name = fill_front(x->p, &x->eval, &x->usual, &front, x->touches);
+        FrontPlan *chosen = front_choose(&front, &x->eval, limit);
+        x->plan = chosen->plan;
         e->planned_height = chosen->height;
         e->order_name = name[chosen->order];
-        e->spared_bytes = 0;
     }
-    e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
-    plan_apply(p, &plan, &eval);
+}
+
+/* Beside the steps of the list, its plan runs some again and copies what is kept to the end. */
+PlanTold entry_plan_within(EntryPlan *x, int64_t limit) {
+    ProgramEntry *e = x->e;
+    const StepTimes *times = &x->p->times;
+    const Problem *s = x->eval.s;
+    entry_within(x, limit);
+    plan_eval(&x->eval, &x->plan, limit);
+    plan_count(e);
+    PlanTold told = {.arena = e->planned_height, .flops = e->flops, .touched = e->touched};
+    told.time = list_time(times, e->far_share, &e->step);
+    for (int c = 0; c < x->plan.call.count; c++) {
+        const int i = x->plan.call.at[c];
+        if (x->eval.place[i] < c) {
+            told.again = count_add(told.again, 1, s->item[i].step->flops);
+            told.time = count_add(told.time, 1, step_time(times, e->far_share, s->item[i].step));
+        }
+    }
+    for (int u = 0; u < s->use.count; u++) {
+        const int64_t bytes = s->use.at[u].kept ? copy_bytes(s->use.at[u].buf) : 0;
+        told.time = count_add(told.time, 1, bytes_time(times, e->far_share, bytes, 1));
+    }
+    told.flops = count_add(told.flops, 1, told.again);
+    return told;
+}
+
+static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
+    EntryPlan x = {.scratch = {0}};
+    entry_open(&x, p, e);
+    const PlanTold told = entry_plan_within(&x, limit);
+    const bool usual = x.height <= limit;
+    e->spared_bytes = usual ? plan_height(&x.eval, &x.once) - x.height : 0;
+    e->planned_bytes = plan_eval(&x.eval, &x.plan, limit).peak;
+    plan_apply(p, &x.plan, &x.eval);
     program_number(e);
-    plan_offsets(e, &eval.memo);
-    arena_free(&scratch);
+    plan_offsets(e, &x.eval.memo);
+    arena_free(&x.scratch);
     e->predicted = list_time(&p->times, e->far_share, &e->step);
+    if (told.time != e->predicted || told.arena != e->arena_bytes || told.flops != e->flops) {
+        BUG("the plan of %s is not what it was told to be", e->c_name);
+    }
 }
 
 void pass_plan(Program *p, bool staging, int64_t budget) {
@@ -257,8 +313,18 @@ void pass_plan(Program *p, bool staging, int64_t budget) {
     plan_regions(p, staging);
 }
 
-void pass_plan_arenas(Program *p, int64_t limit) {
-    for (int i = 0; i < p->entry.count; i++) {
-        plan_entry(p, p->entry.at[i], limit);
-    }
+/* ---- plans that are only looked at ---------------------------------------------------------- */
+
+EntryPlan *entry_plan_open(Program *p) {
+    EntryPlan *x = ARENA_NEW(p->arena, EntryPlan);
+    entry_open(x, p, p->entry.at[0]);
+    return x;
+}
+
+int64_t entry_plan_bytes(const EntryPlan *x) {
+    return (int64_t)x->scratch.used_bytes;
+}
+
+void entry_plan_close(EntryPlan *x) {
+    arena_free(&x->scratch);
 }

@@ -10,9 +10,26 @@
  * callers of inputs find room for them in io. `budget`: most bytes for all regions, -1: any number;
  * what exceeds it is made smaller by running steps again, as far as that goes. */
 void pass_plan(Program *p, bool staging, int64_t budget);
-/* The same of the arenas alone, for who only wants to know how large they would be: at most `limit`
- * bytes each, or as few as are found. Of two limits the larger one never gives a plan that takes
- * more time: both are chosen from the same plans. */
-void pass_plan_arenas(Program *p, int64_t limit);
+
+/* ---- plans that are only looked at ---------------------------------------------------------- */
+
+typedef struct EntryPlan EntryPlan;
+
+/* What an entry would come to. */
+typedef struct {
+    int64_t arena, flops;
+    int64_t again;   /* of the FLOPs those of steps that run again */
+    int64_t time;    /* picoseconds, as reports tell it */
+    int64_t touched; /* bytes, see ProgramEntry.touched */
+} PlanTold;
+
+/* Needs a lowered Program of one entry, which is good for nothing else from then on. */
+EntryPlan *entry_plan_open(Program *p);
+/* With at most `limit` bytes of its arena, or as few as are found, as pass_plan would do it; may be
+ * asked again. Of two limits the larger one never gives a plan that takes more time: both are
+ * chosen from the same plans. */
+PlanTold entry_plan_within(EntryPlan *x, int64_t limit);
+int64_t entry_plan_bytes(const EntryPlan *x); /* of memory that it holds beside the Program */
+void entry_plan_close(EntryPlan *x);
 
 #endif

@@ -22,11 +22,12 @@ enum {
     RUNG = 8,          /* a limit of a ladder is lower by one in so many */
     CHEAPER_RUNG = 24, /* and one for which cheaper plans are looked for */
     RUNGS = 64,
-    LEAST_TURN = 4,    /* of so many tries for something cheaper one is for the least limit */
-    NOISE = 16,        /* parts of a score that chance may take away or add, and of calls */
-    LITTLE = 200,      /* one in so many of all that is done, */
-    MORE_FIRST = 4,    /* and so many times that while some of it may turn out to be needless */
-    LITTLE_WORTH = 50, /* bytes: one in so many, */
+    LEAST_TURN = 4,        /* of so many tries for something cheaper one is for the least limit */
+    NOISE = 16,            /* parts of a score that chance may take away or add, and of calls */
+    CHECKED = TUNED(0, 1), /* are bounds held against what is evaluated? */
+    LITTLE = 200,          /* one in so many of all that is done, */
+    MORE_FIRST = 4,        /* and so many times that while some of it may turn out to be needless */
+    LITTLE_WORTH = 50,     /* bytes: one in so many, */
     LITTLE_LEAST = TUNED(1 << 20, 256), /* and so many */
     LITTLE_TOUCHES = 4000000,
     AFRESH_TOUCHES = 40000000,
@@ -39,6 +40,8 @@ typedef struct {
     int use, place, n;
     int item[CHAIN];
     int64_t size, cost; /* cost: of what runs again */
+    double noise;       /* a factor of its score */
+    double most;        /* its score at best; 0: it is known, or nothing is freed */
 } Candidate;
 
 typedef struct {
@@ -49,9 +52,12 @@ typedef struct {
     int64_t dearest;     /* what costs more is given up */
     int64_t afresh;      /* of a sweep, from its order */
     int *before;         /* by use: the last place up to the peak that touches it, */
-    int *next;           /* and the first behind it */
+    int *next;           /* and the first behind it; -1: none, or it is made again there: */
+    int *made;           /* at that place, else -1 */
     bool *gone;          /* by place: a call that is tried without */
     bool *taken;         /* by use: it is let go, or needed by one that is, in this turn */
+    int64_t *over;       /* by call of the plan: bytes above the limit */
+    int calls;           /* what over has room for */
     uint64_t random;     /* 0: scores have no noise */
     Front *front;        /* to which all that is evaluated is offered, or NULL */
 } Repeat;
@@ -62,6 +68,7 @@ static Repeat repeat_open(PlanEval *e, Plan *plan, int64_t limit) {
     r.dearest = INT64_MAX;
     r.before = ARENA_ARRAY(s->arena, int, s->use.count + 1);
     r.next = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    r.made = ARENA_ARRAY(s->arena, int, s->use.count + 1);
     r.taken = ARENA_ARRAY(s->arena, bool, s->use.count + 1);
     return r;
 }
@@ -87,7 +94,7 @@ static PlanCost try_plan(Repeat *r, const Plan *plan) {
 static void look_around(Repeat *r, int peak) {
     const Problem *s = r->s;
     for (int u = 0; u < s->use.count; u++) {
-        r->next[u] = r->before[u] = -1;
+        r->next[u] = r->before[u] = r->made[u] = -1;
     }
     for (int p = r->plan->call.count - 1; p >= 0; p--) {
         const Item *item = &s->item[r->plan->call.at[p]];
@@ -95,6 +102,7 @@ static void look_around(Repeat *r, int peak) {
             int u = item->touch.at[k];
             if (p > peak) {
                 r->next[u] = item->makes.at[k] ? -1 : p;
+                r->made[u] = item->makes.at[k] ? p : -1;
             } else if (r->before[u] < 0) {
                 r->before[u] = p;
             }
@@ -233,27 +241,86 @@ static bool let_more_go(Repeat *r, const PlanCost *cost, const Candidate *best, 
     return n > 1 && cost->over - try_plan(r, &r->trial).over > frees;
 }
 
+/* Keeps what the evaluation of the plan says of each of its calls. */
+static void note_over(Repeat *r) {
+    const int calls = r->plan->call.count;
+    if (calls > r->calls) {
+        r->calls = 2 * calls;
+        r->over = ARENA_ARRAY(r->s->arena, int64_t, r->calls);
+    }
+    for (int p = 0; p < calls; p++) {
+        r->over[p] = r->eval->need[p] > r->limit ? r->eval->need[p] - r->limit : 0;
+    }
+}
+
+/* Bytes above the limit, summed over calls, that letting go of it frees at most. A value that its
+ * calls make anew, and that lives up to them, is gone from its last touch in front of them on, and
+ * at that touch its bytes may be taken over; all else that changes lives longer than before. */
+static int64_t frees_at_most(const Repeat *r, const Candidate *c) {
+    int64_t frees = 0;
+    for (int k = 0; k < c->n; k++) {
+        const Item *item = &r->s->item[c->item[k]];
+        for (int i = 0; i < item->touch.count; i++) {
+            const int use = item->touch.at[i];
+            const int from = r->next[use] >= 0 ? r->before[use] : r->made[use];
+            const int64_t size = item->makes.at[i] ? r->s->use.at[use].size : 0;
+            for (int p = from; size > 0 && p >= 0 && p < c->place; p++) {
+                frees += r->over[p] < size ? r->over[p] : size;
+            }
+        }
+    }
+    return frees;
+}
+
+static double score_of(int64_t frees, int64_t cost, double noise) {
+    return (double)frees / (double)cost * noise;
+}
+
+/* The one with the highest score, the first of equals; -1: none frees anything. Those alone are
+ * evaluated whose score may be the highest. */
+static int best_candidate(Repeat *r, const PlanCost *cost, Candidate *found, int n,
+                          int64_t *frees) {
+    int best = -1;
+    double most = 0;
+    for (int i = 0; i < n; i++) {
+        Candidate *c = &found[i];
+        c->noise = r->random != 0 ? 1 + draw(r, NOISE) / (double)NOISE : 1;
+        c->most = score_of(frees_at_most(r, c), c->cost, c->noise);
+    }
+    while (r->left > 0) {
+        int next = -1;
+        for (int i = 0; i < n; i++) {
+            next = found[i].most > 0 && (next < 0 || found[i].most > found[next].most) ? i : next;
+        }
+        if (next < 0 || found[next].most < most) {
+            break;
+        }
+        plan_with(r, &found[next], 1);
+        const int64_t freed = cost->over - try_plan(r, &r->trial).over;
+        const double score = score_of(freed, found[next].cost, found[next].noise);
+        if (CHECKED && score > found[next].most) {
+            BUG("letting go frees %lld bytes, more than was thought possible", (long long)freed);
+        }
+        if (freed > 0 && (score > most || (score == most && next < best))) {
+            most = score;
+            best = next;
+            *frees = freed;
+        }
+        found[next].most = 0;
+    }
+    return best;
+}
+
 /* Lets go of the value that frees most for its cost, of the largest few that free anything; false:
  * none does. */
 static bool let_go(Repeat *r, const PlanCost *cost) {
     Candidate found[CANDIDATES], last;
+    note_over(r);
     look_around(r, cost->at);
     int n = find_candidates(r, cost->at, NULL, found), best = -1;
     int64_t freed = 0;
     while (n > 0) {
-        double most = 0;
-        for (int i = 0; i < n && r->left > 0; i++) {
-            plan_with(r, &found[i], 1);
-            PlanCost other = try_plan(r, &r->trial);
-            double frees = (double)(cost->over - other.over);
-            double noise = r->random != 0 ? 1 + draw(r, NOISE) / (double)NOISE : 1;
-            double score = frees / (double)(other.cost - cost->cost) * noise;
-            if (frees > 0 && score > most) {
-                most = score;
-                best = i;
-                freed = cost->over - other.over;
-            }
-        }
+        best = best_candidate(r, cost, found, n, &freed);
         if (best >= 0 || n < CANDIDATES || r->left <= 0) {
             break;
         }
@@ -425,26 +492,42 @@ void plan_curve(PlanEval *e, const Plan *order, int orders, Front *front, int64_
     cheapen(&r);
 }
 
-int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less) {
+/* Bytes of a plan: as placed, or those that live at its peak, which it hardly ever takes more than
+ * and which are found in a hundredth of the time. */
+static int64_t bytes_of(Repeat *r, const Plan *plan, bool placed) {
+    return placed ? plan_height(r->eval, plan) : plan_eval(r->eval, plan, r->limit).peak;
+}
+
+/* Gives the bytes that are left, in `less` the plan. */
+static int64_t fit_little(PlanEval *e, const Plan *plan, int64_t cost, bool placed, Plan *less) {
     const Problem *s = e->s;
     Plan trial = {.call = {0}};
     Repeat r = repeat_open(e, &trial, 0);
-    const int64_t whole = plan_height(e, plan);
-    int64_t height = whole;
+    int64_t bytes = bytes_of(&r, plan, placed);
     plan_copy(s->arena, &trial, plan);
     plan_copy(s->arena, less, plan);
     r.left = LITTLE_TOUCHES;
     r.dearest = cost / LITTLE * MORE_FIRST;
     for (bool more = true; more;) {
         const int64_t worth =
-            height / LITTLE_WORTH > LITTLE_LEAST ? height / LITTLE_WORTH : LITTLE_LEAST;
-        r.limit = height - worth;
+            bytes / LITTLE_WORTH > LITTLE_LEAST ? bytes / LITTLE_WORTH : LITTLE_LEAST;
+        r.limit = bytes - worth;
         more = fit(&r) && try_plan(&r, &trial).cost <= cost / LITTLE &&
-               plan_height(e, &trial) <= r.limit;
+               bytes_of(&r, &trial, placed) <= r.limit;
         if (more) {
             plan_copy(s->arena, less, &trial);
-            height = plan_height(e, less);
+            bytes = bytes_of(&r, less, placed);
         }
     }
-    return whole - height;
+    return bytes;
+}
+
+bool plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less) {
+    const int64_t peak = plan_eval(e, plan, INT64_MAX).peak;
+    int64_t bytes = fit_little(e, plan, cost, false, less);
+    if (bytes < peak && plan_height(e, less) > bytes) { /* placing makes a difference */
+        bytes = fit_little(e, plan, cost, true, less);
+        return bytes < plan_height(e, plan);
+    }
+    return bytes < peak;
 }

@@ -10,7 +10,7 @@
 void plan_curve(PlanEval *e, const Plan *order, int orders, Front *front, int64_t touches);
 
 /* Finds in `less` a plan that needs clearly less by calls that cost hardly anything beside `cost`,
- * that of the whole list; gives the bytes that saves, 0: none does. */
-int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less);
+ * that of the whole list; false: none does, and it is the same. */
+bool plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less);
 
 #endif

@@ -37,7 +37,7 @@ static void make_room(PlanEval *e, const Plan *plan) {
     }
     if (plan->call.count + 2 > e->calls) {
         e->calls = 2 * plan->call.count + 2;
-        e->change = ARENA_ARRAY(s->arena, int64_t, e->calls);
+        e->need = ARENA_ARRAY(s->arena, int64_t, e->calls);
     }
 }
 
@@ -227,19 +227,19 @@ PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit) {
     find_values(e, plan);
     share_bytes(e, plan);
     fill_gaps(e, plan);
-    memset(e->change, 0, sizeof *e->change * (size_t)(plan->call.count + 2));
+    memset(e->need, 0, sizeof *e->need * (size_t)(plan->call.count + 2)); /* changes at first */
     for (int v = 0; v < e->count; v++) {
         const PlanValue *value = &e->value[v];
         if (value->root == v && value->in == NULL) {
-            e->change[value->first] += s->use.at[value->use].size;
-            e->change[value->last + 1] -= s->use.at[value->use].size;
+            e->need[value->first] += s->use.at[value->use].size;
+            e->need[value->last + 1] -= s->use.at[value->use].size;
         }
     }
     int64_t live = 0;
     for (int p = 0; p < plan->call.count; p++) {
         const Item *item = &s->item[plan->call.at[p]];
-        live += e->change[p];
-        int64_t need = live + item->inner;
+        live += e->need[p];
+        int64_t need = e->need[p] = live + item->inner;
         cost.over += need > limit ? need - limit : 0;
         cost.cost += e->place[plan->call.at[p]] < p ? item->cost : 0;
         if (cost.at < 0 || need > cost.peak) {

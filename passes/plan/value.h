@@ -35,9 +35,9 @@ typedef struct {
     Ints seen;       /* the values that calls touch, call after call */
     int *taken;      /* by value: the last call of which a result took its bytes */
     bool *fits;      /* by value: it may have the bytes of the carry at hand */
-    int64_t *change; /* of live bytes, by call */
+    int64_t *need;   /* by call: bytes live while it runs, with what is inside of it */
     int *place;      /* by item: of its first call */
-    int calls;       /* what change has room for */
+    int calls;       /* what need has room for */
     AllocMemo memo;  /* of plan_height */
 } PlanEval;
 

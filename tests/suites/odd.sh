@@ -42,6 +42,15 @@ for case in $cases; do
     awk -v w="$worst" 'BEGIN { exit !(w != "" && w + 0 <= 1e-5) }' && pass || fail "$name" "a loss differs by $worst of it"
 done
 
+# What letting go of a value can free at most is held against each plan there; with loops and without.
+for source in tests/suites/budgets.mdl tests/bench/gpt.mdl; do
+    for budget in 1 "1, rounding"; do
+        "$ODD_BUILD/mdlc" --threads=2 --budget="$budget" "$source" -o "$scratch/none.c" 2>"$scratch/err"
+        rc=$?
+        [ $rc -eq 3 ] && grep -q 'needs [0-9]* bytes' "$scratch/err" && pass || fail "$source in $budget" "$rc: $(head -n 1 "$scratch/err")"
+    done
+done
+
 # Lowering against the evaluator, products against plain sums.
 if [ "${HAVE_CMOCKA:-}" = yes ]; then
     for test in test_ops_f32 test_patterns_threads test_random_planned; do

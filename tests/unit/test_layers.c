@@ -205,17 +205,16 @@ static void test_little(void **state) {
         Net *net = read_net(&arena, names[i]);
         Plan less = {.call = {0}};
         double none, again;
-        int64_t saved = plan_repeat_little(&net->eval, &net->once, (int64_t)net->cost, &less);
+        bool saved = plan_repeat_little(&net->eval, &net->once, (int64_t)net->cost, &less);
         int64_t before = peak_by_hand(net, &net->once, &none);
         int64_t after = peak_by_hand(net, &less, &again);
         print_message("%-9s %lld of %lld bytes less for %.4f %% more\n", names[i],
                       (long long)(before - after), (long long)before, 100 * again / net->cost);
         assert_true(none == 0 && again <= net->cost / 200);
-        assert_true(saved == 0 ? again == 0 && after == before : after <= before - before / 50);
-        assert_int_equal(plan_repeat_little(&net->eval, &net->once, 0, &less),
-                         0); /* no time at all */
+        assert_true(saved ? after <= before - before / 50 : again == 0 && after == before);
+        assert_false(plan_repeat_little(&net->eval, &net->once, 0, &less)); /* no time at all */
         assert_int_equal(less.call.count, net->once.call.count);
-        fewer += saved > 0;
+        fewer += saved;
         arena_free(&arena);
     }
     assert_in_range(fewer, 1, count);
