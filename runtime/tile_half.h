@@ -41,6 +41,12 @@ typedef float md_tile_lane;
     MD_TILE_LARGE_PART(name, plan, md_tile_share_of_f32, epilogue, copy)
 /* end: LARGE */
 
+/* So that what a step of a sum needs stays in registers, not what is asked for now and then. */
+#if defined(__GNUC__)
+#define MD_TILE_RARELY(x) __builtin_expect(x, 0)
+#else
+#define MD_TILE_RARELY(x) (x)
+#endif
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_TILE_UNROLL MD_PRAGMA(GCC unroll 16)
 #elif defined(__clang__)
@@ -236,9 +242,9 @@ MD_INLINE md_tile_soon md_tile_soon_of(const md_tile *s, const void *y, int64_t 
     if (cols <= 0 || b.nk1 > 1 || (turned && s->k2.y != 1)) {
         return soon;
     }
-    soon.at = (uintptr_t)y + (uintptr_t)((b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y +
-                                          p * nr * s->cols.y) *
-                                         bytes);
+    soon.at = (uintptr_t)y +
+              (uintptr_t)((b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y + p * nr * s->cols.y) *
+                          bytes);
     const int64_t stride = (turned ? s->cols.y : s->k2.y) * bytes;
     soon.lines = ((stride % 64 == 0 ? (int64_t)(soon.at % 64) : 63) + run + 63) / 64;
     soon.skip = stride - soon.lines * 64;
@@ -300,13 +306,13 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
             /* if: STREAMS */
-            if (ask != NULL && --left == 0 && asking < asked->rows) {
+            if (ask != NULL && MD_TILE_RARELY(--left == 0 && asking < asked->rows)) {
                 left = asked->pause;
                 md_tile_ask_row(asked, asking++);
             }
             /* end: STREAMS */
             /* if: FAR */
-            if (soon != NULL && --wait <= 0 && soon->runs > 0) {
+            if (soon != NULL && MD_TILE_RARELY(--wait <= 0 && soon->runs > 0)) {
                 wait = soon->pause;
                 md_tile_soon_line(soon);
             }
@@ -397,33 +403,72 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
 }
 #endif
 
-/* Where the rows of X lie that are packed, in lanes: from row to row, along k1 and along k2. They
- * keep their order where they lie along the sum, else lanes of a row are `rows` apart. */
-typedef struct {
-    int64_t row, k1, k2;
-} md_tile_pitch;
-MD_INLINE md_tile_pitch md_tile_taken(const md_tile *s, int64_t rows, int64_t nk1, int64_t lanes) {
-    const md_tile_pitch row = {nk1 * lanes, lanes, 1};
-    const md_tile_pitch lane = {1, lanes * rows, rows};
-    return s->k2.x == 1 ? row : lane;
+/* Steps j .. j + n of k1 = i of rows row .. end of X, which do not lie along the sum, in lanes. */
+MD_INLINE void md_tile_steps(const md_tile *s, uint32_t *to, const char *x, int64_t row,
+                             int64_t end, int64_t i, int64_t j, int64_t n, int wide) {
+    for (int64_t run, r = row; r < end; r += run) {
+        run = md_tile_min(end - r, s->r2.n - r % s->r2.n);
+        const int64_t from =
+            r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x + i * s->k1.x + j * s->k2.x;
+        md_tile_lanes(s, to + (r - row), end - row, run, x + from * (wide ? 4 : 2), s->k1.x,
+                      s->k2.x, s->r2.x, 1, n, run, wide);
+    }
 }
 
-/* Rows row0 .. row1 of X, packed. */
-MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64_t row0,
-                            int64_t row1, md_tile_sums b, md_tile_pitch at, int wide) {
-    const int64_t rows = row1 - row0;
+/* Tiles t0 .. t1 of such an X, packed tile by tile: the lanes of a step side by side and steps one
+ * behind another, so that a tile reads few lines, at strides that are known. Some steps of many
+ * rows at a time, as they lie in memory. */
+MD_INLINE void md_tile_take_across(const md_tile *s, md_tile_cut u, uint32_t *to, const char *x,
+                                   int64_t t0, int64_t t1, md_tile_sums b, int wide) {
+    enum { STEPS = 2 * MD_TILE_AHEAD, ROWS = 256 };
+    uint32_t some[STEPS * ROWS];
+    const int64_t each = md_tile_lone(s) ? 1 : 2, lanes = (b.nk2 + each - 1) / each;
+    const size_t big = (size_t)u.big * sizeof *to, little = (size_t)u.little * sizeof *to;
+    for (int64_t t = t0, next; t < t1; t = next) {
+        const int64_t row = md_tile_row(s, u, t);
+        for (next = t + 1; next < t1 && md_tile_row(s, u, next + 1) - row <= ROWS; next++) {
+        }
+        const int64_t end = md_tile_row(s, u, next), parts = (lanes + STEPS - 1) / STEPS;
+        for (int64_t at = 0; at < b.nk1 * parts; at++) {
+            const int64_t i = at / parts, j = at % parts * STEPS, n = md_tile_min(STEPS, lanes - j);
+            md_tile_steps(s, some, x, row, end, i, j * each,
+                          md_tile_min(n * each, b.nk2 - j * each), wide);
+            for (int64_t v = t, from = row; v < next; v++) {
+                const int64_t high = md_tile_row(s, u, v + 1) - from;
+                const uint32_t *lane = some + (from - row);
+                uint32_t *tile =
+                    to + (from - md_tile_row(s, u, t0)) * b.nk1 * lanes + (i * lanes + j) * high;
+                for (int64_t k = 0; k < n; k++) { /* in registers: both sizes are constants */
+                    if (high == u.big) {
+                        memcpy(tile + k * high, lane + k * (end - row), big);
+                    } else {
+                        memcpy(tile + k * high, lane + k * (end - row), little);
+                    }
+                }
+                from += high;
+            }
+        }
+    }
+}
+
+/* Tiles t0 .. t1 of X, packed, in lanes; those that lie along the sum keep their order. */
+MD_INLINE void md_tile_take(const md_tile *s, md_tile_cut u, uint32_t *to, const char *x,
+                            int64_t t0, int64_t t1, md_tile_sums b, int wide) {
+    const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
+    if (s->k2.x != 1) {
+        md_tile_take_across(s, u, to, x, t0, t1, b, wide);
+        return;
+    }
     for (int64_t run, r = row0; r < row1; r += run) {
         run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
         const char *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
-        uint32_t *row = to + (r - row0) * at.row;
-        if (md_tile_lone(s) && s->k2.x == 1) {
-            md_tile_singles_along((float *)(void *)row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
+        if (md_tile_lone(s)) {
+            float *row = (float *)(void *)(to + (r - row0) * b.nk1 * b.nk2);
+            md_tile_singles_along(row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
                                   md_tile_form(s, wide));
-        } else if (s->k2.x == 1) {
-            md_tile_pairs_rows(row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2, wide);
         } else {
-            md_tile_lanes(s, row, rows, run, from, s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run,
-                          wide);
+            uint32_t *row = to + (r - row0) * b.nk1 * ((b.nk2 + 1) / 2);
+            md_tile_pairs_rows(row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2, wide);
         }
     }
 }
@@ -482,9 +527,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
     const int span = taken && (s->is & MD_TILE_SPAN);
+    const int across = taken && !span && s->k2.x != 1;
     const int lanes = span || made;    /* at the strides of X */
     const int64_t step = lone ? 1 : 2; /* elements of a lane */
-    void *far = NULL; /* what register tiles ask for */
+    void *far = NULL;                  /* what register tiles ask for */
     /* if: FAR */
     md_tile_soon soon = {0, 0, 0, 0, 0, 0, 0};
     far = MD_VBYTES > 0 && md_tile_far(s) ? &soon : NULL;
@@ -505,12 +551,15 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
-        const md_tile_pitch pitch = md_tile_taken(s, row1 - row0, b.nk1, pairs);
-        /* From row to row of a tile, and along the sum, in units of 16 bits. */
+        /* From row to row of a tile, and along the sum, in units of 16 bits; those of rows that are
+         * packed side by side are as many as a tile has. */
         const int64_t r1 = lanes ? 2 * s->r1.x : s->r1.x;
-        const int64_t row_step = lanes ? 2 * s->r2.x : taken ? 2 * pitch.row : s->r2.x;
-        const int64_t k1 = lanes ? 2 * s->k1.x : taken ? 2 * pitch.k1 : s->k1.x;
-        const int64_t k2 = lanes ? 2 * step * s->k2.x : taken ? 2 * pitch.k2 : 2;
+        const int64_t row_step = lanes    ? 2 * s->r2.x
+                                 : across ? 2
+                                 : taken  ? 2 * b.nk1 * pairs
+                                          : s->r2.x;
+        const int64_t k1 = lanes ? 2 * s->k1.x : taken ? 2 * pairs : s->k1.x;
+        const int64_t k2 = lanes ? 2 * step * s->k2.x : 2;
         const md_tile_reach reach = md_tile_reach_of(s, row0, row1, b);
         const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
         const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
@@ -525,7 +574,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 md_tile_span_pairs(own, xq, reach.from, reach.count, s->k2.x, x_wide);
             }
         } else if (taken && !((again & 1) && whole)) {
-            md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
+            md_tile_take(s, u, own, xq, t0, t1, b, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -534,7 +583,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 const int64_t row = md_tile_row(s, u, t);
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
                 const int64_t to = row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
-                const void *packed = own + (span ? to - reach.from : (row - row0) * pitch.row);
+                const void *packed = own + (span ? to - reach.from : (row - row0) * b.nk1 * pairs);
                 const uint16_t *xt = taken ? (const uint16_t *)packed
                                            : (const uint16_t *)(const void *)(xq + to * x_bytes);
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
@@ -554,16 +603,22 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* if: FAR */
                 if (far != NULL && (held ? i : j) == 0) { /* while this panel is multiplied */
                     const int same = p + 1 < p1, more = q + 1 < q1;
-                    soon = md_tile_soon_of(s, ys, y_bytes, same ? q : more ? q + 1 : q0,
-                                           same ? p + 1 : more ? p0 : p1, nr,
-                                           inner * b.nk1 * pairs);
+                    soon = md_tile_soon_of(s, ys, y_bytes,
+                                           same   ? q
+                                           : more ? q + 1
+                                                  : q0,
+                                           same   ? p + 1
+                                           : more ? p0
+                                                  : p1,
+                                           nr, inner * b.nk1 * pairs);
                 }
                 /* end: FAR */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
     md_tile_rows_half(ROWS, vectors, xt, taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1,        \
-                      row_step, k1, k2, panel, width, b.nk1, pairs, st, ld,                        \
-                      room ? MD_LANES_F32 : last, first, lone, ask, far)
+                      row_step, across ? k1 * (ROWS) : k1, across ? k2 * (ROWS) : k2, panel,       \
+                      width, b.nk1, pairs, st, ld, room ? MD_LANES_F32 : last, first, lone, ask,   \
+                      far)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \

@@ -407,6 +407,28 @@ static void test_from_memory(void **state) {
 #endif
 }
 
+/* Rows of 16 bits that lie side by side are packed tile by tile, some hundreds at a time. */
+static void test_many_beside(void **state) {
+    (void)state;
+    Case t[] = {case_dense('t', 'n', 301, 200, 33, MD_TILE_HALF, 4),
+                case_dense('t', 'n', 379, 330, 70, MD_TILE_HALF | MD_TILE_WIDE_A, 4)};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+#ifndef MDLC_ODD_SIZES
+        assert_true((t[i].plan.is & MD_TILE_TAKEN) && t[i].plan.block_rows > 256);
+#endif
+        case_fill(&t[i]);
+        case_check(&t[i]);
+        case_free(&t[i]);
+    }
+    /* Panels of 256 KiB and more are asked for, in whatever elements they lie in memory. */
+    const int as = MD_TILE_HALF, wide = MD_TILE_HALF | MD_TILE_WIDE_B;
+    const Case far[] = {case_dense('t', 'n', 999, 512, 256, as, 4),
+                        case_dense('t', 'n', 999, 511, 256, as, 4),
+                        case_dense('t', 'n', 999, 256, 256, wide, 4)};
+    assert_true(md_tile_far(&far[0].plan) && md_tile_far(&far[2].plan));
+    assert_false(md_tile_far(&far[1].plan));
+}
+
 /* ---- specialised as in an emitted program ---------------------------------------------------- */
 
 /* What the compiler prints for linear(128 -> 128) of a batch of 128, [out, in] weights, and for the
@@ -527,10 +549,10 @@ int main(void) {
         cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
         cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
-        cmocka_unit_test(test_few_columns),
-        cmocka_unit_test(test_groups),      cmocka_unit_test(test_specialised),
-        cmocka_unit_test(test_random),      cmocka_unit_test(test_taps),
-        cmocka_unit_test(test_from_memory),
+        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_taps),        cmocka_unit_test(test_from_memory),
+        cmocka_unit_test(test_many_beside),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }
