@@ -420,7 +420,7 @@ MD_INLINE void md_tile_steps(const md_tile *s, uint32_t *to, const char *x, int6
  * rows at a time, as they lie in memory. */
 MD_INLINE void md_tile_take_across(const md_tile *s, md_tile_cut u, uint32_t *to, const char *x,
                                    int64_t t0, int64_t t1, md_tile_sums b, int wide) {
-    enum { STEPS = 2 * MD_TILE_AHEAD, ROWS = 256 };
+    enum { STEPS = 2 * MD_TILE_AHEAD, ROWS = 64 }; /* 4 KiB of the stack */
     uint32_t some[STEPS * ROWS];
     const int64_t each = md_tile_lone(s) ? 1 : 2, lanes = (b.nk2 + each - 1) / each;
     const size_t big = (size_t)u.big * sizeof *to, little = (size_t)u.little * sizeof *to;

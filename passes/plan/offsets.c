@@ -9,6 +9,8 @@
  * only. Needs roots and lifetimes, gives offsets and totals, changes no values. */
 #include "passes/plan/offsets.h"
 
+#include "compiler/kernel.h"
+
 #include "passes/plan/alloc.h"
 #include "passes/plan/live.h"
 #include "passes/plan/phases.h"
@@ -164,11 +166,18 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
     }
 }
 
-/* A bound for the frames of any call on one thread: services and kernels keep small arrays, an
- * entry function one pointer for each Buf that it names, load one byte for each tensor. */
+/* A bound for the frames of any call on one thread: services and kernels keep small arrays, those
+ * that pack operands of 16 bits larger ones, an entry function one pointer for each Buf that it
+ * names, load one byte for each tensor. */
 static int64_t stack_bound(const Program *p) {
-    enum { FRAMES = 8448, POINTER = 16 };
+    enum { FRAMES = 8448, HALVES = 16384, POINTER = 16 };
     int most = 0;
+    bool halves = false;
+    for (int i = 0; i < p->kernel.count; i++) {
+        const Tile *tile = kernel_tile(p->kernel.at[i]);
+        halves =
+            halves || (tile != NULL && (elem_is_half(tile->as[0]) || elem_is_half(tile->as[1])));
+    }
     for (int i = 0; i < p->entry.count; i++) {
         most = p->entry.at[i]->buf.count > most ? p->entry.at[i]->buf.count : most;
     }
@@ -177,7 +186,8 @@ static int64_t stack_bound(const Program *p) {
         const Slot *slot = p->slot.at[i]->slot;
         slices += slot->split > 0 ? slot_slices(slot) : 0;
     }
-    return align_up(FRAMES + POINTER * (most + p->slot.count) + slices, MD_ALIGN);
+    return align_up(FRAMES + (halves ? HALVES : 0) + POINTER * (most + p->slot.count) + slices,
+                    MD_ALIGN);
 }
 
 static int by_phases(const void *a, const void *b) {

@@ -99,6 +99,23 @@ for case in $CASES; do
 done
 [ -z "$FLAGS" ] || { summary bounds; exit; }
 
+# What packs operands of 16 bits keeps parts of them in its frames.
+for half in bf16 f16; do
+    program=$scratch/halves
+    "$MDLC" --no-main --precision="$half, always" tests/suites/halves.mdl -o "$program.c" -H "$program.h" 2>"$scratch/err" ||
+        fail "halves in $half" "$(head -n 1 "$scratch/err")"
+    # shellcheck disable=SC2086
+    (cd "$scratch" && $CC $EMITTED_FLAGS -fcallgraph-info=su -c halves.c -o halves.o 2>/dev/null) || :
+    "$MDLC" report --precision="$half, always" --format=json tests/suites/halves.mdl | tr ',' '\n' | grep '"stack_per_thread"' >"$scratch/stack"
+    [ -s "$program.ci" ] || { skip "halves in $half: frames" "no call graph from $CC"; continue; }
+    found=$(awk -v roots=halves_fit -f tests/suites/stack.awk "$program.ci")
+    stack=$(sed 's/[^0-9]//g' "$scratch/stack")
+    case $found in
+    [0-9]*halves_fit*md_tile*) [ "${found%% *}" -le "$stack" ] && pass || fail "halves in $half: frames" "$found is above $stack" ;;
+    *) fail "halves in $half: frames" "$found" ;;
+    esac
+done
+
 # The stacks of threads: as OMP_STACKSIZE cuts them, and with LLVM's OpenMP library.
 if built diabetes; then
     $CC -O1 -fopenmp "$program.o" tests/suites/hooks.c $watch -lm -o "$scratch/gnu" || fail "OMP_STACKSIZE" "does not link"

@@ -1,6 +1,6 @@
 # The worst chain of frames below some functions, from a call graph of gcc (-fcallgraph-info=su).
-# With -v roots="f g": prints "bytes chain", or "recursion chain" where a chain meets itself. Parts of
-# products and epilogues are called through pointers, bodies of parallel regions by the OpenMP library.
+# With -v roots="f g": prints "bytes chain", or "recursion chain" where a chain meets itself. Parts,
+# blocks and copies of products and epilogues are called through pointers, bodies of parallel regions by the OpenMP library.
 function field(line, key,    at) {
     at = index(line, key ": \"")
     line = substr(line, at + length(key) + 3)
@@ -61,7 +61,7 @@ END {
         if (f ~ /^md_tile_run/) {
             for (name in names) if (name ~ /_part($|\.)/ && name !~ /_omp_fn|^md_/) edge(f, name)
         } else if (f ~ /^md_tile|_part($|\.)/) {
-            for (name in names) if (name ~ /_epilogue($|\.)/) edge(f, name)
+            for (name in names) if (name ~ /_(epilogue|copy|tile_block)($|\.)/) edge(f, name)
         }
     }
     n = split(roots, root, " ")
