@@ -5,11 +5,14 @@
  * convert by single steps: the place of the largest in a window of 14 x 14 places took five times
  * what the values took. So the bytes of several such rows, which lie one behind another, are
  * widened to a local array in front of the loop over the rows, or narrowed from it behind that
- * loop, in one long run each; in between a byte is a word like all else.
+ * loop, in one long run each; in between a byte is a word like all else. And where the places of a
+ * row are no multiple of a vector's, the row is two vectors that overlap: the places that both have
+ * are made twice, since gcc would make the last ones of each row one by one, with branches.
  * Needs a loop over rows whose last statement is a vector loop; gives the text around it; changes
  * no values. */
 #include "emit/narrow.h"
 
+#include "emit/draws.h"
 #include "emit/stmts.h"
 
 #include <inttypes.h>
@@ -32,16 +35,20 @@ static bool runs_along(const Index *index, int row, int place, int64_t places) {
 
 typedef struct {
     Narrow *rows;
-    bool *seen; /* by Expr.id */
+    bool *seen;        /* by Expr.id */
+    bool *read, *made; /* by Arg.id */
     int row, place;
     int64_t places;
     bool fits;
-    bool wide; /* something else has words */
+    bool wide;  /* something else has words */
+    bool twice; /* nothing is added to what is there */
 } Search;
 
 /* One array for each argument, which is read or written at one place in each turn. */
 static void found(Search *x, const Arg *arg, const Index *at, bool written, bool plain) {
     Narrow *rows = x->rows;
+    (written ? x->made : x->read)[arg->id] = true;
+    x->twice = x->twice && (plain || !written);
     if (!is_narrow(arg)) {
         x->wide = x->wide || elem_bytes(arg->elem) >= sizeof(int32_t);
         return;
@@ -145,10 +152,13 @@ static void copy_all(Style *s, const Search *x, bool written, const char *from, 
 static Search search(const Style *s, const Stmt *loop, const Stmt *places, Narrow *rows) {
     Search x = {.rows = rows,
                 .seen = ARENA_ARRAY(s->out->arena, bool, s->k->expr.count + 1),
+                .read = ARENA_ARRAY(s->out->arena, bool, s->k->nargs + 1),
+                .made = ARENA_ARRAY(s->out->arena, bool, s->k->nargs + 1),
                 .row = loop->axis,
                 .place = places->axis,
                 .places = s->k->axis[places->axis].extent,
-                .fits = true};
+                .fits = true,
+                .twice = true};
     /* What has a name already is read in front of the loop. */
     for (int i = 0; i < s->k->expr.count; i++) {
         x.seen[i] = s->bound[i] != NULL;
@@ -158,6 +168,52 @@ static Search search(const Style *s, const Stmt *loop, const Stmt *places, Narro
         rows->count = 0;
     }
     return x;
+}
+
+/* How many places a vector of two that overlap has; 0: they may not be made twice, since something
+ * is read that is written, or need not. */
+static int64_t overlapping(const Style *s, const Search *x, const Stmt *places) {
+    const int64_t vector = x->places > 8 ? 8 : 4;
+    bool twice = x->twice && x->places > vector && x->places % vector != 0 &&
+                 x->places < 2 * vector && !places->unroll && !places->held &&
+                 places->ahead.count == 0 && !draws_any(s, places->axis, &places->body);
+    for (int i = 0; i < s->k->nargs; i++) {
+        twice = twice && !(x->read[i] && x->made[i]);
+    }
+    for (int i = 0; i < s->k->pair.count; i++) {
+        const ArgPair *pair = &s->k->pair.at[i];
+        twice = twice && !(x->read[pair->in] && x->made[pair->out]);
+    }
+    return twice ? vector : 0;
+}
+
+/* What a row does. */
+static void print_row(Style *s, const Search *x, const Stmt *loop) {
+    const Stmt *places = loop->body.at[loop->body.count - 1];
+    const int64_t vector = overlapping(s, x, places);
+    if (vector == 0) {
+        block_print(s, &loop->body);
+        return;
+    }
+    StmtList before = loop->body;
+    before.count--;
+    s->depth++;
+    list_print(s, &before);
+    const char *name = s->axis[places->axis];
+    const char *from = style_name(s, str_printf(s->out->arena, "%s_from", name));
+    const int64_t last = x->places - vector;
+    line(s, "for (int64_t %s = 0; %s <= %" PRId64 "; %s += %" PRId64 ") {", from, from, last, from,
+         last);
+    s->depth++;
+    line(s, "MD_IVDEP");
+    line(s, "for (int64_t %s = %s; %s < %s + %" PRId64 "; %s++) {", name, from, name, from, vector,
+         name);
+    block_print(s, &places->body);
+    line(s, "}");
+    s->depth--;
+    line(s, "}");
+    block_unbind(s, &loop->body);
+    s->depth--;
 }
 
 bool narrow_loop(Style *s, const Stmt *loop, const char *first, const char *end) {
@@ -200,7 +256,7 @@ bool narrow_loop(Style *s, const Stmt *loop, const char *first, const char *end)
     s->narrow = rows;
     copy_all(s, &x, false, from, count);
     line(s, "for (int64_t %s = %s; %s < %s; %s++) {", row, first, row, end, row);
-    block_print(s, &loop->body);
+    print_row(s, &x, loop);
     line(s, "}");
     copy_all(s, &x, true, from, count);
     s->narrow = (Narrow){.count = 0};

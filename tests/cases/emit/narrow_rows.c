@@ -10,17 +10,19 @@ static void narrow_rows_main_out0(float *MD_RESTRICT out0, uint8_t *MD_RESTRICT 
         const float *MD_RESTRICT x) {
     int32_t words[392];
     for (int64_t i = 0; i < 28; i++) {
-        MD_IVDEP
-        for (int64_t i_2 = 0; i_2 < 14; i_2++) {
-            const float x_value = x[i * 56 + i_2 * 2 + 29];
-            const float x_value_2 = x[i * 56 + i_2 * 2 + 28];
-            const float x_value_3 = x[i * 56 + i_2 * 2 + 1];
-            const float x_value_4 = x[i * 56 + i_2 * 2];
-            const float y = md_maxf(x_value, md_maxf(x_value_2, md_maxf(x_value_3, x_value_4)));
-            const float t = 2.0f * y;
-            const uint8_t t_2 = (uint8_t)(x_value_4 == y ? 0 : (x_value_3 == y ? 1 : (x_value_2 == y ? 2 : (x_value == y ? 3 : 0))));
-            out0[i * 14 + i_2] = t;
-            words[i * 14 + i_2] = t_2;
+        for (int64_t i_2_from = 0; i_2_from <= 6; i_2_from += 6) {
+            MD_IVDEP
+            for (int64_t i_2 = i_2_from; i_2 < i_2_from + 8; i_2++) {
+                const float x_value = x[i * 56 + i_2 * 2 + 29];
+                const float x_value_2 = x[i * 56 + i_2 * 2 + 28];
+                const float x_value_3 = x[i * 56 + i_2 * 2 + 1];
+                const float x_value_4 = x[i * 56 + i_2 * 2];
+                const float y = md_maxf(x_value, md_maxf(x_value_2, md_maxf(x_value_3, x_value_4)));
+                const float t = 2.0f * y;
+                const uint8_t t_2 = (uint8_t)(x_value_4 == y ? 0 : (x_value_3 == y ? 1 : (x_value_2 == y ? 2 : (x_value == y ? 3 : 0))));
+                out0[i * 14 + i_2] = t;
+                words[i * 14 + i_2] = t_2;
+            }
         }
     }
     MD_IVDEP
@@ -38,18 +40,20 @@ static void narrow_rows_main_out1(float *MD_RESTRICT out1, const uint8_t *MD_RES
         words[i_3] = argmax[i_3];
     }
     for (int64_t i = 0; i < 28; i++) {
-        MD_IVDEP
-        for (int64_t i_3 = 0; i_3 < 14; i_3++) {
-            const int32_t t = words[i * 14 + i_3];
-            const float u_value = u[i * 14 + i_3];
-            const float t_2 = 0 == t ? u_value : 0.0f;
-            const float t_3 = 2 == t ? u_value : 0.0f;
-            const float t_4 = 1 == t ? u_value : 0.0f;
-            const float t_5 = 3 == t ? u_value : 0.0f;
-            out1[i * 56 + i_3 * 2] = t_2;
-            out1[i * 56 + i_3 * 2 + 28] = t_3;
-            out1[i * 56 + i_3 * 2 + 1] = t_4;
-            out1[i * 56 + i_3 * 2 + 29] = t_5;
+        for (int64_t i_3_from = 0; i_3_from <= 6; i_3_from += 6) {
+            MD_IVDEP
+            for (int64_t i_3 = i_3_from; i_3 < i_3_from + 8; i_3++) {
+                const int32_t t = words[i * 14 + i_3];
+                const float u_value = u[i * 14 + i_3];
+                const float t_2 = 0 == t ? u_value : 0.0f;
+                const float t_3 = 2 == t ? u_value : 0.0f;
+                const float t_4 = 1 == t ? u_value : 0.0f;
+                const float t_5 = 3 == t ? u_value : 0.0f;
+                out1[i * 56 + i_3 * 2] = t_2;
+                out1[i * 56 + i_3 * 2 + 28] = t_3;
+                out1[i * 56 + i_3 * 2 + 1] = t_4;
+                out1[i * 56 + i_3 * 2 + 29] = t_5;
+            }
         }
     }
 }
@@ -141,17 +145,19 @@ MD_NOINLINE void narrow_rows_many_out0_loop(float *MD_RESTRICT out0, uint8_t *MD
     for (int64_t i_from = md_split(896, part, parts); i_from < i_end; i_from += 32) {
         const int64_t i_to = i_from + 32 < i_end ? i_from + 32 : i_end;
         for (int64_t i = i_from; i < i_to; i++) {
-            MD_IVDEP
-            for (int64_t i_2 = 0; i_2 < 14; i_2++) {
-                const float x_value = x[i * 56 + i_2 * 2 + 29];
-                const float x_value_2 = x[i * 56 + i_2 * 2 + 28];
-                const float x_value_3 = x[i * 56 + i_2 * 2 + 1];
-                const float x_value_4 = x[i * 56 + i_2 * 2];
-                const float y = md_maxf(x_value, md_maxf(x_value_2, md_maxf(x_value_3, x_value_4)));
-                const float t = 2.0f * y;
-                const uint8_t t_2 = (uint8_t)(x_value_4 == y ? 0 : (x_value_3 == y ? 1 : (x_value_2 == y ? 2 : (x_value == y ? 3 : 0))));
-                out0[i * 14 + i_2] = t;
-                words[(i - i_from) * 14 + i_2] = t_2;
+            for (int64_t i_2_from = 0; i_2_from <= 6; i_2_from += 6) {
+                MD_IVDEP
+                for (int64_t i_2 = i_2_from; i_2 < i_2_from + 8; i_2++) {
+                    const float x_value = x[i * 56 + i_2 * 2 + 29];
+                    const float x_value_2 = x[i * 56 + i_2 * 2 + 28];
+                    const float x_value_3 = x[i * 56 + i_2 * 2 + 1];
+                    const float x_value_4 = x[i * 56 + i_2 * 2];
+                    const float y = md_maxf(x_value, md_maxf(x_value_2, md_maxf(x_value_3, x_value_4)));
+                    const float t = 2.0f * y;
+                    const uint8_t t_2 = (uint8_t)(x_value_4 == y ? 0 : (x_value_3 == y ? 1 : (x_value_2 == y ? 2 : (x_value == y ? 3 : 0))));
+                    out0[i * 14 + i_2] = t;
+                    words[(i - i_from) * 14 + i_2] = t_2;
+                }
             }
         }
         MD_IVDEP
@@ -189,18 +195,20 @@ MD_NOINLINE void narrow_rows_many_out1_loop(float *MD_RESTRICT out1,
             words[i_3] = argmax[i_from * 14 + i_3];
         }
         for (int64_t i = i_from; i < i_to; i++) {
-            MD_IVDEP
-            for (int64_t i_3 = 0; i_3 < 14; i_3++) {
-                const int32_t t = words[(i - i_from) * 14 + i_3];
-                const float u_value = u[i * 14 + i_3];
-                const float t_2 = 0 == t ? u_value : 0.0f;
-                const float t_3 = 2 == t ? u_value : 0.0f;
-                const float t_4 = 1 == t ? u_value : 0.0f;
-                const float t_5 = 3 == t ? u_value : 0.0f;
-                out1[i * 56 + i_3 * 2] = t_2;
-                out1[i * 56 + i_3 * 2 + 28] = t_3;
-                out1[i * 56 + i_3 * 2 + 1] = t_4;
-                out1[i * 56 + i_3 * 2 + 29] = t_5;
+            for (int64_t i_3_from = 0; i_3_from <= 6; i_3_from += 6) {
+                MD_IVDEP
+                for (int64_t i_3 = i_3_from; i_3 < i_3_from + 8; i_3++) {
+                    const int32_t t = words[(i - i_from) * 14 + i_3];
+                    const float u_value = u[i * 14 + i_3];
+                    const float t_2 = 0 == t ? u_value : 0.0f;
+                    const float t_3 = 2 == t ? u_value : 0.0f;
+                    const float t_4 = 1 == t ? u_value : 0.0f;
+                    const float t_5 = 3 == t ? u_value : 0.0f;
+                    out1[i * 56 + i_3 * 2] = t_2;
+                    out1[i * 56 + i_3 * 2 + 28] = t_3;
+                    out1[i * 56 + i_3 * 2 + 1] = t_4;
+                    out1[i * 56 + i_3 * 2 + 29] = t_5;
+                }
             }
         }
     }
