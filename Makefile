@@ -303,6 +303,10 @@ mutants: $(BUILD)/tests/tools/mutate
 bench: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/bench.sh
 
+# What budgets cost: NETS, SHARES, THREADS, ROUNDS and RUNNER are read from the environment.
+bench-budgets: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/bench/budgets.sh
+
 bench-cuda: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/cuda.sh
 
@@ -330,7 +334,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-chargpt bench-cuda bench-kernels clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-chargpt bench-cuda bench-kernels bench-budgets clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -16,7 +16,7 @@ set -u
 : "${BUILD:=build}" "${COUNT:=220}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}" "${QUICK:=0}"
 out=$BUILD/mutants
 tool=$BUILD/tests/tools/mutate
-: "${SOURCES:=$(ls passes/*.c passes/*/*.c lang/ode*.c) compiler/shape.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c lang/loop.c lang/scan.c}"
+: "${SOURCES:=$(ls passes/*.c passes/*/*.c lang/ode*.c) compiler/shape.c compiler/times.c compiler/driver/recompute.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c lang/loop.c lang/scan.c}"
 mkdir -p "$out"
 CACHE=$(pwd)/$out/cache REAL=$CC cached=$(pwd)/tests/tools/cached_cc.sh
 export CACHE REAL

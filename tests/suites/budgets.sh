@@ -53,6 +53,36 @@ grep -q ', again' "$scratch/small.c" && pass || fail "text" "no call says that i
 sed "s/steps 6;/steps 6; budget $budget;/" $model >"$scratch/source.mdl"
 "$MDLC" "$scratch/source.mdl" -o "$scratch/source.c" 2>"$scratch/err" && pass || fail "in the source" "$(cat "$scratch/err")"
 
+# What is said to run again does, and no more: the FLOPs of all calls that a program counts while it runs.
+counted() { # FILE STEPS OPTION...: FLOPs of a step
+    counted_file=$1 counted_steps=$2
+    shift 2
+    "$MDLC" --profile --threads=1 "$@" "$counted_file" -o "$scratch/counted.c" 2>"$scratch/err" && emitted "$scratch/counted.c" "$scratch/counted" || return 1
+    # shellcheck disable=SC2086
+    "$scratch/counted" fit $inputs --steps "$counted_steps" --log json >"$scratch/log" 2>"$scratch/err" || return 1
+    awk -v steps="$counted_steps" '
+        /"event":"profile_call"/ && /"kind":"train"/ { match($0, /"flops":[0-9]+/); sum += substr($0, RSTART + 8, RLENGTH - 8) }
+        END { printf "%.0f", sum / steps }' "$scratch/log"
+}
+# again NAME FILE BUDGET: FLOPs counted in it and without, against what the report says of both.
+again() {
+    once=$(counted "$2" 3) more=$(counted "$2" 3 --budget="$3") || fail "FLOPs of $1" "$(head -n 1 "$scratch/err")"
+    for budget in "" "--budget=$3"; do
+        # shellcheck disable=SC2086
+        "$MDLC" report --report=json --threads=1 $budget "$2" | tr '{,' '\n\n' | awk -F: '
+            $1 == "\"kind\"" { inside = $2 == "\"train\"" }
+            $1 == "\"flops\"" && inside { print $2 + 0; exit }'
+    done >"$scratch/told"
+    { read -r told_once; read -r told_more; } <"$scratch/told"
+    [ -n "$once" ] && [ "$more" -gt "$once" ] && [ $((more - once)) = $((told_more - told_once)) ] && pass ||
+        fail "FLOPs of $1" "$once and $more counted, $told_once and $told_more told"
+}
+inputs=
+again "a list" $model $((total - arena + arena / 2))
+printf 'use nn;\ndim B = 32, STEPS = 24;\nmodel f(x: [B, 4]) -> [B, 4] { h = x |> up: linear(96) |> gelu |> mid: linear(96) |> gelu; return down: linear(h, 4); }
+train fit of f {\n    x0[b < B, c < 4] = sin(f32(4 * b + c));\n    scan t < STEPS carry h = x0 { h <- f(h); }\n    loss mean(h^2);\n    optimizer sgd(lr = 1e-4);\n    steps 3;\n}\n' >"$scratch/turns.mdl"
+again "a loop" "$scratch/turns.mdl" 200000
+
 "$MDLC" --budget=$((total - arena + 65536)) $model -o "$scratch/none.c" 2>"$scratch/err"
 rc=$?
 [ $rc -eq 3 ] && pass || fail "cannot be met" "exit status $rc"

@@ -75,6 +75,17 @@ explained "a workspace" 'net.fc2; workspace of 8 threads$' "$scratch/why.digits"
 explained "turns" 'saved in each of 2 turns for the derivative in gpt.block.attn, line 14; ' "$scratch/why.gpt2"
 explained "a tied weight" 'gpt.wte; gradient of gpt.wte.weight, the sum of those of its 2 uses; clip keeps all gradients until their norm is known, line 45; ' "$scratch/why.gpt2"
 explained "one use" 'gradient of gpt.block.mlp.c_fc.weight; clip keeps' "$scratch/why.gpt2"
+# What it adds to a wide net: its gradients as a whole, in whose place one activation has gone.
+wide="use nn; dim B = 200, N = 2000; model net(x: [B, N]) -> [B, N] { return x |> a: linear(N) |> relu |> b: linear(N); }
+train fit(x: [B, N]) of net { loss mean((net(x) - x)^2); CLIP optimizer sgd(lr = 0.01); }"
+arena_of() { "$MDLC" report --format=json "$1" | sed -n 's/.*"regions".*"arena":\([0-9]*\).*/\1/p' | head -n 1; }
+printf '%s' "$wide" | sed 's/CLIP//' >"$scratch/free.mdl"
+printf '%s' "$wide" | sed 's/CLIP/clip norm(1.0);/' >"$scratch/clip.mdl"
+added=$(($(arena_of "$scratch/clip.mdl") - $(arena_of "$scratch/free.mdl"))) gradients=$((2 * 4 * (2000 * 2000 + 2000)))
+[ "$added" -le "$gradients" ] && [ $((added + 3 * 4 * 200 * 2000)) -ge "$gradients" ] && pass ||
+    fail "a clip of a wide net" "it adds $added bytes, its gradients are $gradients"
+"$MDLC" report "$scratch/clip.mdl" >"$scratch/why.wide"
+explained "a clip of a wide net" 'gradient of net.a.weight; clip keeps all gradients until their norm is known' "$scratch/why.wide"
 # Without the clip nothing is said of one; with micro-batches they are.
 sed '/clip norm/d' samples/pytorch/gpt2.mdl >"$scratch/free.mdl"
 "$MDLC" report "$scratch/free.mdl" >"$scratch/why.free"
