@@ -240,6 +240,7 @@ steps "$scratch/tokens.log"
 
 # A file that another process cuts short while it is in use: a message, or nothing from memory.
 cut_short() { # STATUS STEPS
+    : >"$scratch/cut.log" # the program may not have come to empty it when it is looked at
     (cd "$scratch/run" && exec timeout 100 "$program" fit_tokens --steps "$2" --log-every 1000 --log json) >"$scratch/cut.log" 2>"$scratch/err" &
     run=$!
     until grep -q '"event":"step"' "$scratch/cut.log" 2>/dev/null || ! kill -0 $run 2>/dev/null; do sleep 0.02; done

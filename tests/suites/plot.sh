@@ -161,6 +161,7 @@ fit --steps 0 --save "$scratch/none.w" --plot "$page" && kept "no step" || fail 
 fit --steps 3 --load "$scratch/none" --plot "$page" && fail "no weights" "run" || kept "no weights"
 # interrupt SIGNAL: a run that has made steps.
 interrupt() {
+    : >"$scratch/log" # the program may not have come to empty it when it is looked at
     "$program" --steps 100000000 --log-every 1 --plot "$page" >"$scratch/log" 2>"$scratch/err" &
     pid=$!
     tries=0
