@@ -101,17 +101,17 @@ done
 
 # What packs operands of 16 bits keeps parts of them in its frames.
 for half in bf16 f16; do
-    program=$scratch/halves
-    "$MDLC" --no-main --precision="$half, always" tests/suites/halves.mdl -o "$program.c" -H "$program.h" 2>"$scratch/err" ||
+    program=$scratch/frames
+    "$MDLC" --no-main --precision="$half, always" tests/suites/frames.mdl -o "$program.c" -H "$program.h" 2>"$scratch/err" ||
         fail "halves in $half" "$(head -n 1 "$scratch/err")"
     # shellcheck disable=SC2086
-    (cd "$scratch" && $CC $EMITTED_FLAGS -fcallgraph-info=su -c halves.c -o halves.o 2>/dev/null) || :
-    "$MDLC" report --precision="$half, always" --format=json tests/suites/halves.mdl | tr ',' '\n' | grep '"stack_per_thread"' >"$scratch/stack"
+    (cd "$scratch" && $CC $EMITTED_FLAGS -fcallgraph-info=su -c frames.c -o frames.o 2>/dev/null) || :
+    "$MDLC" report --precision="$half, always" --format=json tests/suites/frames.mdl | tr ',' '\n' | grep '"stack_per_thread"' >"$scratch/stack"
     [ -s "$program.ci" ] || { skip "halves in $half: frames" "no call graph from $CC"; continue; }
-    found=$(awk -v roots=halves_fit -f tests/suites/stack.awk "$program.ci")
+    found=$(awk -v roots=frames_fit -f tests/suites/stack.awk "$program.ci")
     stack=$(sed 's/[^0-9]//g' "$scratch/stack")
     case $found in
-    [0-9]*halves_fit*md_tile*) [ "${found%% *}" -le "$stack" ] && pass || fail "halves in $half: frames" "$found is above $stack" ;;
+    [0-9]*frames_fit*md_tile*) [ "${found%% *}" -le "$stack" ] && pass || fail "halves in $half: frames" "$found is above $stack" ;;
     *) fail "halves in $half: frames" "$found" ;;
     esac
 done
