@@ -507,9 +507,9 @@ const Ordering *kernel_order(const Kernel *k) {
     return NULL;
 }
 
-static const Tile *list_tile(const StmtList *list) {
+static Tile *list_tile(const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
-        const Tile *tile =
+        Tile *tile =
             list->at[i]->kind == STMT_TILE ? list->at[i]->tile : list_tile(&list->at[i]->body);
         if (tile) {
             return tile;
@@ -556,6 +556,10 @@ int64_t list_shared_extent(const Kernel *k, const StmtList *list) {
 }
 
 const Tile *kernel_tile(const Kernel *k) {
+    return list_tile(&k->body);
+}
+
+Tile *kernel_own_tile(Kernel *k) {
     return list_tile(&k->body);
 }
 

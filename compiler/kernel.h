@@ -134,6 +134,7 @@ struct Tile {
     uint64_t bodies[TILE_MACHINES];      /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
     bool blas;                           /* by the library of --blas */
     bool team;                           /* large enough for several threads */
+    bool many;                           /* products of the program are such as this one */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
@@ -292,6 +293,7 @@ bool stmt_is_shared(const Stmt *s);
 /* The extent of the longest of them; 0: something in the list must be done by one thread alone. */
 int64_t list_shared_extent(const Kernel *k, const StmtList *list);
 const Tile *kernel_tile(const Kernel *k);      /* a kernel has one at most; NULL: none */
+Tile *kernel_own_tile(Kernel *k);              /* the same, to be changed */
 const Ordering *kernel_order(const Kernel *k); /* the same */
 
 #endif

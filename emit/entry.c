@@ -544,6 +544,12 @@ static void print_results(const Names *names, Text *out) {
     }
 }
 
+/* Is it so long that a C compiler takes seconds where it puts kernels inside of it? */
+static bool is_list(const Printer *printer, const ProgramEntry *entry) {
+    enum { LONG = 48 };
+    return printer->device == NULL && entry->nstep >= LONG;
+}
+
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Names names = names_open(e, printer, entry, "m->arena");
@@ -556,7 +562,7 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     if (line > 0) {
         text_printf(out, ", line %d", line);
     }
-    text_printf(out, " */\n%sint %s(", printer->device ? "" : "MD_LIST\n", entry->c_name);
+    text_printf(out, " */\n%sint %s(", is_list(printer, entry) ? "MD_LIST\n" : "", entry->c_name);
     api_parameters(e, entry, out);
     text_add(out, ") {\n");
     print_checks(e, entry, out);

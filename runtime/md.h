@@ -12,16 +12,15 @@
 #include <stdint.h>
 #include <string.h>
 
-/* MD_FN: fine to leave unused. MD_COLD: runs a few times, so only its size counts. MD_INLINE: must
- * disappear into its caller, whose constants shape its loops. MD_NOINLINE: one copy. MD_LIST:
- * hardly more than calls, and what it calls is better compiled by itself than inside of it. */
+/* MD_FN: may stay unused. MD_COLD: runs seldom, so only its size counts. MD_INLINE: must vanish in
+ * its caller, whose constants shape its loops. MD_NOINLINE: one copy. MD_LIST: calls of others. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
 #define MD_INLINE static inline __attribute__((always_inline, unused))
 #if !defined(__clang__) && __GNUC__ >= 8
 #define MD_COLD static __attribute__((cold, noinline, optimize("Og"), unused))
 #define MD_NOINLINE static __attribute__((noipa, unused)) /* nor copied for constant arguments */
-#define MD_LIST __attribute__((optimize("Og")))
+#define MD_LIST __attribute__((optimize("Og"))) /* those are better compiled by themselves */
 #else
 #define MD_COLD static inline __attribute__((cold, unused))
 #define MD_NOINLINE static __attribute__((noinline, unused))

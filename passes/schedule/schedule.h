@@ -235,4 +235,8 @@ int64_t sum_span(const Turns *turns, int lanes, int64_t span);
 int sum_lanes(int64_t extent);         /* partial sums of a fold along an axis */
 bool sum_rounds(OpCode op, Elem elem); /* whether the order matters to `op` */
 
+/* --- many.c --- */
+/* Of a lowered program: which products share the loop over their tasks, beside large ones. */
+void products_many(Program *p);
+
 #endif

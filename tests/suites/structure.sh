@@ -33,4 +33,18 @@ awk '
         print passed + 0, failed + 0 >"/dev/stderr"
     }' $table "$scratch/table" 2>"$scratch/counts"
 read -r passed failed <"$scratch/counts"
+
+# A reader has 3,600 lines of the digits at most, 9,000 with a main; what a few products would share takes more
+# than it spares, many share it.
+lines_of() { # MOST OPTION...
+    most=$1
+    shift
+    "$MDLC" "$@" samples/digits.mdl -o "$scratch/digits.c" && [ "$(wc -l <"$scratch/digits.c")" -le "$most" ] && pass ||
+        fail "digits $*" "$(wc -l <"$scratch/digits.c") lines, at most $most"
+}
+lines_of 3600 --no-main
+grep -q '^MD_TILE_LARGE_' "$scratch/digits.c" && fail "few products" "share a loop" || pass
+lines_of 9000
+"$MDLC" --no-main tests/unit/programs/04_resnet20.mdl -o "$scratch/resnet.c"
+[ "$(grep -c '^MD_TILE_LARGE_' "$scratch/resnet.c")" -ge 12 ] && pass || fail "many products" "do not share a loop"
 summary structure

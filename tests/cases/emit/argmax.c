@@ -31,7 +31,6 @@ static void argmax_main_best_hot(int32_t *MD_RESTRICT best, float *hot, const fl
 }
 
 /* argmax_main_entry: 1 steps, 0 bytes of arena, 150 FLOPs, line 4 */
-MD_LIST
 int argmax_main_entry(argmax *m, const argmax_main_entry_in *in, argmax_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return argmax_refused(m);

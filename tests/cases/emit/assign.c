@@ -19,7 +19,6 @@ static void assign_fc_bias_update(float *bias_next, const float *bias, int64_t n
 }
 
 /* assign_shrink: 2 steps, 0 bytes of arena, 12 FLOPs, line 5 */
-MD_LIST
 int assign_shrink(assign *m, assign_shrink_out *out) {
     if (m == NULL || !m->bound || out == NULL) {
         return assign_refused(m);
@@ -55,7 +54,6 @@ static void assign_run_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
 }
 
 /* assign_run: 1 steps, 0 bytes of arena, 144 FLOPs, line 9 */
-MD_LIST
 int assign_run(assign *m, const assign_run_in *in, assign_run_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return assign_refused(m);

@@ -37,7 +37,6 @@ static void batched_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT q,
 }
 
 /* batched_main_entry: 1 steps, 0 bytes of arena, 26112 FLOPs, line 3 */
-MD_LIST
 int batched_main_entry(batched *m, const batched_main_entry_in *in, batched_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->q == NULL || in->k == NULL) {
         return batched_refused(m);

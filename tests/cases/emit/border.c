@@ -14,7 +14,6 @@ static void border_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) 
 }
 
 /* border_main_entry: 1 steps, 0 bytes of arena, 36 FLOPs, line 3 */
-MD_LIST
 int border_main_entry(border *m, const border_main_entry_in *in, border_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return border_refused(m);

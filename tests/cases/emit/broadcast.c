@@ -18,7 +18,6 @@ static void broadcast_main_out(float *out, const float *x, const float *MD_RESTR
 }
 
 /* broadcast_main_entry: 1 steps, 0 bytes of arena, 705 FLOPs, line 3 */
-MD_LIST
 int broadcast_main_entry(broadcast *m, const broadcast_main_entry_in *in, broadcast_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->r == NULL ||
             in->c == NULL) {

@@ -53,7 +53,6 @@ static void checkpoint_main_out(float *out, float *add_next, const float *add, c
 }
 
 /* checkpoint_main_entry: 6 steps, 256 bytes of arena, 920 FLOPs, line 3 */
-MD_LIST
 int checkpoint_main_entry(checkpoint *m, const checkpoint_main_entry_in *in, checkpoint_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return checkpoint_refused(m);

@@ -16,7 +16,6 @@ static void choose_main_out(float *out, const float *y, const float *x, int64_t 
 }
 
 /* choose_main_entry: 1 steps, 0 bytes of arena, 9 FLOPs, line 3 */
-MD_LIST
 int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return choose_refused(m);

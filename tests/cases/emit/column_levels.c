@@ -92,7 +92,6 @@ static void column_levels_main_z_t(float *MD_RESTRICT z, float *MD_RESTRICT t,
 }
 
 /* column_levels_main_entry: 1 steps, 2048 bytes of arena, 4719872 FLOPs, line 3 */
-MD_LIST
 int column_levels_main_entry(column_levels *m, const column_levels_main_entry_in *in, column_levels_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->s == NULL ||
             in->w == NULL) {

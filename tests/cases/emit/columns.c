@@ -20,7 +20,6 @@ static void columns_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x)
 }
 
 /* columns_main_entry: 1 steps, 0 bytes of arena, 120 FLOPs, line 3 */
-MD_LIST
 int columns_main_entry(columns *m, const columns_main_entry_in *in, columns_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return columns_refused(m);

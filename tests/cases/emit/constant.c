@@ -14,7 +14,6 @@ static void constant_main_out(float *out, const float *x) {
 }
 
 /* constant_main_entry: 1 steps, 0 bytes of arena, 16 FLOPs, line 5 */
-MD_LIST
 int constant_main_entry(constant *m, const constant_main_entry_in *in, constant_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return constant_refused(m);

@@ -22,7 +22,6 @@ static void convert_main_out0_out1_out2(float *MD_RESTRICT out0, int32_t *MD_RES
 }
 
 /* convert_main_entry: 1 steps, 0 bytes of arena, 32 FLOPs, line 3 */
-MD_LIST
 int convert_main_entry(convert *m, const convert_main_entry_in *in, convert_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return convert_refused(m);

@@ -18,7 +18,6 @@ static void counter_main_out(int64_t *count_next, float *out, float *mean_next,
 }
 
 /* counter_main_entry: 1 steps, 0 bytes of arena, 8 FLOPs, line 5 */
-MD_LIST
 int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return counter_refused(m);

@@ -116,7 +116,6 @@ static void depthwise_f_out_2(float *MD_RESTRICT out, float *MD_RESTRICT product
 }
 
 /* depthwise_f: 3 steps, 88192 bytes of arena, 332064 FLOPs, line 8 */
-MD_LIST
 int depthwise_f(depthwise *m, const depthwise_f_in *in, depthwise_f_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL) {
         return depthwise_refused(m);

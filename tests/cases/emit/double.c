@@ -15,7 +15,6 @@ static void net_double_main_out(double *MD_RESTRICT out, const double *MD_RESTRI
 }
 
 /* net_double_main_entry: 1 steps, 0 bytes of arena, 17 FLOPs, line 4 */
-MD_LIST
 int net_double_main_entry(net_double *m, const net_double_main_entry_in *in, net_double_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return net_double_refused(m);

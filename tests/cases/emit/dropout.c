@@ -80,7 +80,6 @@ static void dropout_fc_bias_linear_sgd(float *bias_next, const float *MD_RESTRIC
 }
 
 /* dropout_fit: 6 steps, 1536 bytes of arena, 9489 FLOPs, line 5 */
-MD_LIST
 int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return dropout_refused(m);

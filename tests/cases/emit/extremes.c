@@ -33,7 +33,6 @@ static void extremes_go_wide(uint32_t *wide, const uint32_t *z, int64_t n) {
 }
 
 /* extremes_go: 3 steps, 0 bytes of arena, 12000 FLOPs, line 2 */
-MD_LIST
 int extremes_go(extremes *m, const extremes_go_in *in, extremes_go_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL ||
             in->z == NULL) {

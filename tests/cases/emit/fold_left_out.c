@@ -50,7 +50,6 @@ static void fold_left_out_main_out(float *MD_RESTRICT out, float *MD_RESTRICT pa
 }
 
 /* fold_left_out_main_entry: 1 steps, 640 bytes of arena, 305916 FLOPs, line 3 */
-MD_LIST
 int fold_left_out_main_entry(fold_left_out *m, const fold_left_out_main_entry_in *in, fold_left_out_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return fold_left_out_refused(m);

@@ -27,7 +27,6 @@ static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i
 }
 
 /* gather_main_entry: 2 steps, 0 bytes of arena, 0 FLOPs, line 3 */
-MD_LIST
 int gather_main_entry(gather *m, const gather_main_entry_in *in, gather_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->i == NULL) {
         return gather_refused(m);

@@ -32,7 +32,6 @@ static void gather_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RE
 }
 
 /* gather_adjoint_main_entry: 2 steps, 0 bytes of arena, 56 FLOPs, line 3 */
-MD_LIST
 int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry_in *in, gather_adjoint_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->i == NULL) {
         return gather_adjoint_refused(m);

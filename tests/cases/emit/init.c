@@ -100,7 +100,6 @@ static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
 }
 
 /* init_run: 1 steps, 0 bytes of arena, 36 FLOPs, line 7 */
-MD_LIST
 int init_run(init *m, const init_run_in *in, init_run_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return init_refused(m);
@@ -130,7 +129,6 @@ static void init_bias(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT
 }
 
 /* init_init: 3 steps, 0 bytes of arena, 24 FLOPs */
-MD_LIST
 int init_init(init *m, uint64_t seed) {
     if (m == NULL || !m->bound) {
         return init_refused(m);

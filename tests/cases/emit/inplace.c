@@ -75,7 +75,6 @@ static void inplace_main_out(float *out, float *MD_RESTRICT row, const float *x,
 }
 
 /* inplace_main_entry: 3 steps, 5120 bytes of arena, 14441 FLOPs, line 3 */
-MD_LIST
 int inplace_main_entry(inplace *m, const inplace_main_entry_in *in, inplace_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return inplace_refused(m);

@@ -21,7 +21,6 @@ static void integers_main_out0_out1_out2(int32_t *out0, int32_t *out1, int32_t *
 }
 
 /* integers_main_entry: 1 steps, 0 bytes of arena, 0 FLOPs, line 3 */
-MD_LIST
 int integers_main_entry(integers *m, const integers_main_entry_in *in, integers_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->i == NULL) {
         return integers_refused(m);

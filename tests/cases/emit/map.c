@@ -15,7 +15,6 @@ static void map_main_out(float *out, const float *x, const float *y, int64_t n) 
 }
 
 /* map_main_entry: 1 steps, 0 bytes of arena, 240 FLOPs, line 3 */
-MD_LIST
 int map_main_entry(map *m, const map_main_entry_in *in, map_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return map_refused(m);

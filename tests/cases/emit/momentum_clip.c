@@ -146,7 +146,6 @@ static void momentum_clip_linear_clip_sgd(float *b_next, float *weight_next,
 }
 
 /* momentum_clip_fit: 10 steps, 5120 bytes of arena, 57897 FLOPs, line 5 */
-MD_LIST
 int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum_clip_fit_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return momentum_clip_refused(m);

@@ -59,7 +59,6 @@ static void narrow_rows_main_out1(float *MD_RESTRICT out1, const uint8_t *MD_RES
 }
 
 /* narrow_rows_main_entry: 2 steps, 448 bytes of arena, 3136 FLOPs, line 4 */
-MD_LIST
 int narrow_rows_main_entry(narrow_rows *m, const narrow_rows_main_entry_in *in, narrow_rows_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->u == NULL) {
         return narrow_rows_refused(m);
@@ -114,7 +113,6 @@ static void narrow_rows_bytes_w(uint8_t *w, const uint8_t *y, const float *MD_RE
 }
 
 /* narrow_rows_bytes: 2 steps, 0 bytes of arena, 750 FLOPs, line 9 */
-MD_LIST
 int narrow_rows_bytes(narrow_rows *m, const narrow_rows_bytes_in *in, narrow_rows_bytes_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->s == NULL ||
             in->y == NULL) {
@@ -231,7 +229,6 @@ static void narrow_rows_many_out1(float *MD_RESTRICT out1, const uint8_t *MD_RES
 }
 
 /* narrow_rows_many: 2 steps, 12544 bytes of arena, 100352 FLOPs, line 14 */
-MD_LIST
 int narrow_rows_many(narrow_rows *m, const narrow_rows_many_in *in, narrow_rows_many_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->u == NULL) {
         return narrow_rows_refused(m);

@@ -30,7 +30,6 @@ static void nested_fma(float *b_next, const float *b, const float *x, int64_t n)
 }
 
 /* nested_main_entry: 5 steps, 0 bytes of arena, 120 FLOPs, line 3 */
-MD_LIST
 int nested_main_entry(nested *m, const nested_main_entry_in *in, nested_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return nested_refused(m);

@@ -38,7 +38,6 @@ static void openblas_main_out(float *out, const float *x, const float *w, const 
 }
 
 /* openblas_main_entry: 1 steps, 0 bytes of arena, 200704 FLOPs, line 5 */
-MD_LIST
 int openblas_main_entry(openblas *m, const openblas_main_entry_in *in, openblas_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
             in->b == NULL) {

@@ -19,7 +19,6 @@ static void pick_two_axes_main_y_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
 }
 
 /* pick_two_axes_main_entry: 1 steps, 0 bytes of arena, 4 FLOPs, line 2 */
-MD_LIST
 int pick_two_axes_main_entry(pick_two_axes *m, const pick_two_axes_main_entry_in *in, pick_two_axes_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return pick_two_axes_refused(m);

@@ -17,7 +17,6 @@ static void pool_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
 }
 
 /* pool_main_entry: 1 steps, 0 bytes of arena, 72 FLOPs, line 3 */
-MD_LIST
 int pool_main_entry(pool *m, const pool_main_entry_in *in, pool_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return pool_refused(m);

@@ -45,7 +45,6 @@ static void pool_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_REST
 }
 
 /* pool_adjoint_main_entry: 2 steps, 128 bytes of arena, 672 FLOPs, line 7 */
-MD_LIST
 int pool_adjoint_main_entry(pool_adjoint *m, const pool_adjoint_main_entry_in *in, pool_adjoint_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->u == NULL) {
         return pool_adjoint_refused(m);

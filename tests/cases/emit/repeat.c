@@ -49,7 +49,6 @@ static void repeat_linear_linear(float *x_next, float *panels, const float *x,
 }
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */
-MD_LIST
 int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return repeat_refused(m);

@@ -55,7 +55,6 @@ static void rows_together_main_h_s(float *MD_RESTRICT h, float *MD_RESTRICT s,
 }
 
 /* rows_together_main_entry: 1 steps, 0 bytes of arena, 327680 FLOPs, line 5 */
-MD_LIST
 int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in *in, rows_together_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
             in->b == NULL) {

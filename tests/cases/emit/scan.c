@@ -28,7 +28,6 @@ static void scan_main_seen(float *last_next, float *h_next, float *seen, const f
 }
 
 /* scan_main_entry: 3 steps, 0 bytes of arena, 40 FLOPs, line 3 */
-MD_LIST
 int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return scan_refused(m);

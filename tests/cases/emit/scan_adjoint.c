@@ -45,7 +45,6 @@ static void scan_adjoint_main_out(float *mul_next, float *out, const float *mul,
 }
 
 /* scan_adjoint_main_entry: 6 steps, 256 bytes of arena, 344 FLOPs, line 3 */
-MD_LIST
 int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *in, scan_adjoint_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return scan_adjoint_refused(m);

@@ -22,7 +22,6 @@ static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT 
 }
 
 /* several_many: 1 steps, 0 bytes of arena, 288 FLOPs, line 5 */
-MD_LIST
 int several_many(several *m, const several_many_in *in, several_many_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return several_refused(m);
@@ -55,7 +54,6 @@ static void several_one_out_2(float *out, const float *MD_RESTRICT x,
 }
 
 /* several_one: 1 steps, 0 bytes of arena, 36 FLOPs, line 6 */
-MD_LIST
 int several_one(several *m, const several_one_in *in, several_one_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return several_refused(m);

@@ -77,7 +77,6 @@ static void sgd_fc_weight_linear_sgd(float *weight_next, float *MD_RESTRICT prod
 }
 
 /* sgd_fit: 5 steps, 192 bytes of arena, 2275 FLOPs, line 5 */
-MD_LIST
 int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return sgd_refused(m);

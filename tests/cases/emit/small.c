@@ -20,7 +20,6 @@ static void small_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
 }
 
 /* small_main_entry: 1 steps, 0 bytes of arena, 20 FLOPs, line 3 */
-MD_LIST
 int small_main_entry(small *m, const small_main_entry_in *in, small_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return small_refused(m);

@@ -53,7 +53,6 @@ static void softmax_main_out(float *out, float *MD_RESTRICT row, const float *x)
 }
 
 /* softmax_main_entry: 1 steps, 192 bytes of arena, 808 FLOPs, line 4 */
-MD_LIST
 int softmax_main_entry(softmax *m, const softmax_main_entry_in *in, softmax_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return softmax_refused(m);

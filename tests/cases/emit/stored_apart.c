@@ -104,7 +104,6 @@ static void stored_apart_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, const
 }
 
 /* stored_apart_fit: 5 steps, 27136 bytes of arena, 1188353 FLOPs, line 7 */
-MD_LIST
 int stored_apart_fit(stored_apart *m, const stored_apart_fit_in *in, stored_apart_fit_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return stored_apart_refused(m);

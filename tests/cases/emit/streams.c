@@ -286,7 +286,6 @@ static void streams_wide_weight_linear_adamw(float *m_next, float *v_next, float
 }
 
 /* streams_fit: 9 steps, 1605632 bytes of arena, 55539917 FLOPs, line 6 */
-MD_LIST
 int streams_fit(streams *m, const streams_fit_in *in, streams_fit_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return streams_refused(m);

@@ -28,7 +28,6 @@ static void strip_unread_call1_out6(float *out6, const uint8_t *MD_RESTRICT argm
 }
 
 /* strip_unread_call1: 2 steps, 128 bytes of arena, 61 FLOPs, line 11 */
-MD_LIST
 int strip_unread_call1(strip_unread *m, const strip_unread_call1_in *in, strip_unread_call1_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x1 == NULL) {
         return strip_unread_refused(m);

@@ -39,7 +39,6 @@ static void tile_main_out(float *out, float *panels, const float *x, const float
 }
 
 /* tile_main_entry: 1 steps, 6144 bytes of arena, 200704 FLOPs, line 4 */
-MD_LIST
 int tile_main_entry(tile *m, const tile_main_entry_in *in, tile_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
             in->b == NULL) {

@@ -41,7 +41,6 @@ static void tile_across_main_out(float *out, float *panels, const float *d, cons
 }
 
 /* tile_across_main_entry: 1 steps, 18432 bytes of arena, 185472 FLOPs, line 5 */
-MD_LIST
 int tile_across_main_entry(tile_across *m, const tile_across_main_entry_in *in, tile_across_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->d == NULL ||
             in->x == NULL) {

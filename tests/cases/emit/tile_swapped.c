@@ -21,7 +21,6 @@ static void tile_swapped_main_out(float *out, float *panels, const float *x, con
 }
 
 /* tile_swapped_main_entry: 1 steps, 512 bytes of arena, 65536 FLOPs, line 3 */
-MD_LIST
 int tile_swapped_main_entry(tile_swapped *m, const tile_swapped_main_entry_in *in, tile_swapped_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL) {
         return tile_swapped_refused(m);

@@ -32,7 +32,6 @@ static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out
 }
 
 /* total_main_entry: 1 steps, 0 bytes of arena, 900 FLOPs, line 3 */
-MD_LIST
 int total_main_entry(total *m, const total_main_entry_in *in, total_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return total_refused(m);

@@ -17,7 +17,6 @@ static void transpose_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT 
 }
 
 /* transpose_main_entry: 1 steps, 0 bytes of arena, 15 FLOPs, line 3 */
-MD_LIST
 int transpose_main_entry(transpose *m, const transpose_main_entry_in *in, transpose_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return transpose_refused(m);

@@ -84,7 +84,6 @@ static void net_while_main_d(float *d, const float *mul, const float *fma, int64
 }
 
 /* net_while_main_entry: 12 steps, 896 bytes of arena, 2251 FLOPs, line 3 */
-MD_LIST
 int net_while_main_entry(net_while *m, const net_while_main_entry_in *in, net_while_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return net_while_refused(m);
@@ -149,7 +148,6 @@ static void net_while_stack_out_2(float *out, float *mul_next, const float *mul,
 }
 
 /* net_while_stack: 7 steps, 192 bytes of arena, 475 FLOPs, line 7 */
-MD_LIST
 int net_while_stack(net_while *m, const net_while_stack_in *in, net_while_stack_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return net_while_refused(m);
