@@ -292,13 +292,14 @@ static int best_candidate(Repeat *r, const PlanCost *cost, Candidate *found, int
         for (int i = 0; i < n; i++) {
             next = found[i].most > 0 && (next < 0 || found[i].most > found[next].most) ? i : next;
         }
-        if (next < 0 || found[next].most < most) {
+        const bool beaten = next >= 0 && found[next].most < most;
+        if (next < 0 || (beaten && !CHECKED)) {
             break;
         }
         plan_with(r, &found[next], 1);
         const int64_t freed = cost->over - try_plan(r, &r->trial).over;
         const double score = score_of(freed, found[next].cost, found[next].noise);
-        if (CHECKED && score > found[next].most) {
+        if (CHECKED && score > (beaten ? most : found[next].most)) {
             BUG("letting go frees %lld bytes, more than was thought possible", (long long)freed);
         }
         if (freed > 0 && (score > most || (score == most && next < best))) {
