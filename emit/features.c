@@ -127,9 +127,11 @@ static bool has_huge(const Program *p) {
 }
 
 bool features_has(const Emit *e, const char *name) {
-    NameList known = {0};
-    features_add(e, &known);
-    return e->c->opt.whole_runtime || names_at(&known, name) >= 0;
+    if (e->features->name.count == 0) {
+        features_add(e, e->features);
+        names_push(e->arena, e->features, ""); /* known, if there are none too */
+    }
+    return e->c->opt.whole_runtime || names_at(e->features, name) >= 0;
 }
 
 void features_add(const Emit *e, NameList *features) {

@@ -3,6 +3,7 @@
 #define MDLC_EMIT_WRITE_H
 
 #include "compiler/compile.h"
+#include "compiler/names.h"
 #include "compiler/program.h"
 
 /* What the parts of one emitted file share. */
@@ -12,6 +13,7 @@ typedef struct {
     const Source *source;
     Arena *arena;
     const char *prefix, *upper; /* net, NET */
+    NameList *features;         /* of the program, once they are asked for (features.h) */
 } Emit;
 
 Emit emit_open(Compile *c, const Program *p, const Source *source);

@@ -211,7 +211,8 @@ enum {
         14, /* rows of the highest register tile of any machine; a block holds one at least */
     MD_TILE_LEAP = 256, /* steps of a sum that lie so many bytes apart are fetched so many steps */
     MD_TILE_AHEAD = 8,  /* ahead: sets of the first-level cache, and pages, are few */
-    MD_TILE_FAR = 1 << 20, /* bytes of an operand that comes from memory */
+    MD_TILE_FAR = 1 << 20, /* bytes of an operand that comes from memory, */
+    MD_TILE_SHARES = 1 << 18, /* or that streams and strips drive out of the near cache */
     MD_TILE_PACKS = 3,  /* register tiles that take as long as their panel takes to pack, */
     MD_TILE_FETCHES = 2 /* or to be fetched; half of one: three vectors of a near Y */
 };
@@ -380,11 +381,10 @@ MD_INLINE void md_tile_list(const md_tile *s, int32_t *to) {
 
 /* Is Y, which panels of 16 bits are made of, so large that its lines are asked for? */
 MD_INLINE int md_tile_far(const md_tile *s) {
-    enum { SHARES = 1 << 18 }; /* bytes that streams and strips drive out of the near cache */
     const int wide = (s->is & (s->is & MD_TILE_SWAPPED ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
     const int64_t count = s->k0.n * s->k1.n * s->k2.n * s->cols.n;
     return (s->is & MD_TILE_HALF) && !(s->is & MD_TILE_KEPT) && !md_tile_whole(s) &&
-           count >= SHARES / (wide ? 4 : 2);
+           count >= MD_TILE_SHARES / (wide ? 4 : 2);
 }
 
 /* Rows that a block of operands of 16 bits has: with chunks all of them. */

@@ -9,14 +9,14 @@
 # or survives. Emitted programs that were built before are not built again. The table is
 # $BUILD/mutants/result, the closing line the score. A run that was cut off goes on where it stopped
 # when COUNT and SEED are the same. PLACES=FILE takes the changes from a file, lines as the tool
-# prints them, such as the survivors of an earlier run; SOURCES="lang/ode.c" draws them from these
+# prints them, such as the survivors of an earlier run; FROM="lang/ode.c" draws them from these
 # files; SUITES="cases unit/test_plan" runs these alone. QUICK=1 stops behind the unit tests of
 # seconds and the cases: its score is a lower bound. Status 0 when at least LEAST per cent are killed.
 set -u
 : "${BUILD:=build}" "${COUNT:=220}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}" "${QUICK:=0}"
 out=$BUILD/mutants
 tool=$BUILD/tests/tools/mutate
-: "${SOURCES:=$(ls passes/*.c passes/*/*.c lang/ode*.c) compiler/shape.c compiler/times.c compiler/driver/recompute.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c lang/loop.c lang/scan.c}"
+: "${FROM:=$(ls passes/*.c passes/*/*.c lang/ode*.c) compiler/shape.c compiler/times.c compiler/driver/recompute.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c lang/loop.c lang/scan.c}"
 mkdir -p "$out"
 CACHE=$(pwd)/$out/cache REAL=$CC cached=$(pwd)/tests/tools/cached_cc.sh
 export CACHE REAL
@@ -24,7 +24,7 @@ export CACHE REAL
 if [ -n "${PLACES:-}" ]; then
     cp "$PLACES" "$out/places.new"
 else
-    "$tool" -s "$SEED" -c "$COUNT" $SOURCES >"$out/places.new"
+    "$tool" -s "$SEED" -c "$COUNT" $FROM >"$out/places.new"
 fi
 # The suites have seeds and counts of these names: they run as they do in `make test`.
 unset SEED COUNT

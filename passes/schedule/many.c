@@ -22,7 +22,7 @@ static bool is_middle(const Tile *tile) {
 
 void products_many(Program *p) {
     int count = 0;
-    for (int i = 0; i < p->kernel.count; i++) {
+    for (int i = 0; i < p->kernel.count && !p->device; i++) { /* which has plans of its own */
         count += is_middle(kernel_tile(p->kernel.at[i]));
     }
     for (int i = 0; i < p->kernel.count && count >= MANY; i++) {

@@ -182,7 +182,7 @@ static void check_far(int along, int wide, int64_t m, int64_t n, int64_t k) {
                              .flags = MD_TILE_HALF | (wide ? MD_TILE_WIDE_B : 0)};
     far_plan = md_tile_plan(md_tile_normal(s), 4);
     const int swapped = (far_plan.is & MD_TILE_SWAPPED) != 0;
-    assert_true(md_tile_far(&far_plan) == (!swapped && n * k * bytes >= MD_TILE_FAR));
+    assert_true(md_tile_far(&far_plan) == (!swapped && n * k * bytes >= MD_TILE_SHARES));
     far_count += md_tile_far(&far_plan);
     uint16_t *a = (uint16_t *)calloc((size_t)(m * k), sizeof *a);
     float *b = floats(n * k * bytes / 4 + 16), *c = floats(m * n);
