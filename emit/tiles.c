@@ -452,7 +452,8 @@ bool tile_pairs(const Tile *tile) {
 }
 
 /* Multiply-adds of a task, which an element of the batch or a part of its sum is, from which on a
- * loop over tasks that knows no plan as a constant, some 0.1 us, takes no time beside them. */
+ * loop over tasks that knows no plan as a constant, some 0.1 us, takes no time beside them; of many
+ * products those are large that come near (passes/schedule/many.c). */
 enum { LARGE = 1 << 21 };
 
 static bool tile_large(const Tile *tile, const md_tile *p) {

@@ -10,7 +10,6 @@
 #include "passes/plan/offsets.h"
 
 #include "compiler/kernel.h"
-
 #include "passes/plan/alloc.h"
 #include "passes/plan/live.h"
 #include "passes/plan/phases.h"

@@ -407,7 +407,7 @@ static void test_from_memory(void **state) {
 #endif
 }
 
-/* Rows of 16 bits that lie side by side are packed tile by tile, some hundreds at a time. */
+/* Rows of 16 bits that lie side by side are packed tile by tile, some dozens at a time. */
 static void test_many_beside(void **state) {
     (void)state;
     Case t[] = {case_dense('t', 'n', 301, 200, 33, MD_TILE_HALF, 4),
