@@ -86,6 +86,16 @@ added=$(($(arena_of "$scratch/clip.mdl") - $(arena_of "$scratch/free.mdl"))) gra
     fail "a clip of a wide net" "it adds $added bytes, its gradients are $gradients"
 "$MDLC" report "$scratch/clip.mdl" >"$scratch/why.wide"
 explained "a clip of a wide net" 'gradient of net.a.weight; clip keeps all gradients until their norm is known' "$scratch/why.wide"
+# Large logits are made by rows without a budget, but not where their gradients wait for the loss of all rows: each
+# would be made twice.
+logits="use nn; dim B = 2048, D = 64, V = 40_000; model net(x: [B, D]) -> [B, V] { return x |> head: linear(V); }
+train fit(x: [B, D], y: i32[B] in 0..V) of net { loss mean(cross_entropy(net(x), y))POWER; optimizer sgd(lr = 0.1); }"
+work_of() { "$MDLC" report --format=json "$1" | tr '{,' '\n\n' | awk -F: '$1 == "\"kind\"" { inside = $2 == "\"train\"" } $1 == "\"flops\"" && inside { printf "%.0f\n", $2; exit }'; }
+printf '%s' "$logits" | sed 's/POWER//' >"$scratch/rows.mdl"
+printf '%s' "$logits" | sed 's/POWER/^2/' >"$scratch/whole.mdl"
+rows="$(arena_of "$scratch/rows.mdl") $(work_of "$scratch/rows.mdl")" whole="$(arena_of "$scratch/whole.mdl") $(work_of "$scratch/whole.mdl")"
+[ "${rows% *}" -lt 100000000 ] && [ "${whole% *}" -ge 327680000 ] && [ $((${whole#* } * 10)) -lt $((${rows#* } * 11)) ] && pass ||
+    fail "logits by rows" "bytes and FLOPs $rows, with the square of the loss $whole"
 # Without the clip nothing is said of one; with micro-batches they are.
 sed '/clip norm/d' samples/pytorch/gpt2.mdl >"$scratch/free.mdl"
 "$MDLC" report "$scratch/free.mdl" >"$scratch/why.free"
