@@ -96,6 +96,7 @@ printf '%s' "$logits" | sed 's/POWER/^2/' >"$scratch/whole.mdl"
 rows="$(arena_of "$scratch/rows.mdl") $(work_of "$scratch/rows.mdl")" whole="$(arena_of "$scratch/whole.mdl") $(work_of "$scratch/whole.mdl")"
 [ "${rows% *}" -lt 100000000 ] && [ "${whole% *}" -ge 327680000 ] && [ $((${whole#* } * 10)) -lt $((${rows#* } * 11)) ] && pass ||
     fail "logits by rows" "bytes and FLOPs $rows, with the square of the loss $whole"
+"$MDLC" --budget="150 MB, rounding" "$scratch/whole.mdl" -o "$scratch/whole.c" 2>"$scratch/err" && pass || fail "logits by rows for a budget" "$(head -n 1 "$scratch/err")"
 # Without the clip nothing is said of one; with micro-batches they are.
 sed '/clip norm/d' samples/pytorch/gpt2.mdl >"$scratch/free.mdl"
 "$MDLC" report "$scratch/free.mdl" >"$scratch/why.free"
