@@ -51,16 +51,30 @@ typedef struct md_regions {
     /* end: spans */
 } md_regions;
 
-/* Offsets of the regions in the mapping; gives its size in whole pages. */
-MD_COLD size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset) {
+/* Offsets of the regions in the mapping; gives its size in whole pages. Those in huge pages come
+ * first, where nothing asks for the usual order: behind others they would begin with a gap. */
+MD_COLD size_t md_regions_layout(const size_t *bytes, size_t align, int in_order, size_t *offset) {
     size_t at = 0;
+    int placed[MD_REGIONS] = {0};
+    (void)in_order;
+    /* if: huge */
+    for (int i = 0; i < MD_REGIONS && !in_order; i++) {
+        if (bytes[i] >= MD_HUGE_FROM) {
+            at = offset[i] = md_round_up(at, MD_HUGE_PAGE);
+            at += bytes[i];
+            placed[i] = 1;
+        }
+    }
+    /* end: huge */
     for (int i = 0; i < MD_REGIONS; i++) {
-        at = md_round_up(at, align);
-        /* if: huge */
-        at = bytes[i] >= MD_HUGE_FROM ? md_round_up(at, MD_HUGE_PAGE) : at;
-        /* end: huge */
-        offset[i] = at;
-        at += bytes[i];
+        if (!placed[i]) {
+            at = md_round_up(at, align);
+            /* if: huge */
+            at = bytes[i] >= MD_HUGE_FROM ? md_round_up(at, MD_HUGE_PAGE) : at;
+            /* end: huge */
+            offset[i] = at;
+            at += bytes[i];
+        }
     }
     return md_round_up(at + (at == 0), md_page());
 }
@@ -71,7 +85,11 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
     size_t offset[MD_REGIONS];
     size_t page = md_page();
     memset(r, 0, sizeof *r);
-    r->mapped = md_regions_layout(bytes, model->align, offset);
+    int in_order = 0;
+    /* if: spans */
+    in_order = model->span_count > 0; /* pages of phases are gone through in it */
+    /* end: spans */
+    r->mapped = md_regions_layout(bytes, model->align, in_order, offset);
     r->bound = r->mapped;
     r->total = bytes[0] + bytes[1] + bytes[2] + bytes[3];
     /* Reserved first, opened in the middle: what stays closed on both sides are the guards. */
