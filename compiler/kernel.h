@@ -134,7 +134,7 @@ struct Tile {
     uint64_t bodies[TILE_MACHINES];      /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
     bool blas;                           /* by the library of --blas */
     bool team;                           /* large enough for several threads */
-    bool many;                           /* products of the program are such as this one */
+    bool large;                          /* a loop over tasks that all plans share pays */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */

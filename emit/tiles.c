@@ -451,16 +451,6 @@ bool tile_pairs(const Tile *tile) {
     return tile_is_half(tile) && (tile_plan(tile).is & MD_TILE_LONE) == 0;
 }
 
-/* Multiply-adds of a task, which an element of the batch or a part of its sum is, from which on a
- * loop over tasks that knows no plan as a constant, some 0.1 us, takes no time beside them; of many
- * products those are large that come near (passes/schedule/many.c). */
-enum { LARGE = 1 << 21 };
-
-static bool tile_large(const Tile *tile, const md_tile *p) {
-    int64_t sums = p->k0.n * p->k1.n * p->k2.n;
-    return tile->many || p->r1.n * p->r2.n * p->cols.n * sums / p->chunks > LARGE;
-}
-
 bool tile_asks(const Tile *tile) {
     if (tile->blas || tile->stream.count > 0) {
         return tile->stream.count > 0;
@@ -495,7 +485,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "APART", packed && p->cols.y != 1 && p->k2.y != 1);
-    add_feature(arena, list, "LARGE", tile_large(tile, p));
+    add_feature(arena, list, "LARGE", tile->large);
     add_feature(arena, list, "F16", p->is & MD_TILE_F16);
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "HELPED", p->is & MD_TILE_HELPED);
@@ -540,7 +530,7 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
     const char *epilogue =
         epilogue_name(out->arena, tile->body.count > 0 ? s->epilogue : NULL, tile);
     const char *copy = tile->halo ? str_printf(out->arena, "%s_copy", s->epilogue) : "NULL";
-    if (tile_large(tile, &plan)) {
+    if (tile->large) {
         if (s->plan == k->name) {
             text_printf(out, "MD_TILE_BLOCK(%s_tile, %s, md_tile_block_%s)\n", k->name,
                         plan.elem == 8 ? "double" : "float",

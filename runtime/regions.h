@@ -55,24 +55,14 @@ typedef struct md_regions {
  * first, where nothing asks for the usual order: behind others they would begin with a gap. */
 MD_COLD size_t md_regions_layout(const size_t *bytes, size_t align, int in_order, size_t *offset) {
     size_t at = 0;
-    int placed[MD_REGIONS] = {0};
-    (void)in_order;
-    /* if: huge */
-    for (int i = 0; i < MD_REGIONS && !in_order; i++) {
-        if (bytes[i] >= MD_HUGE_FROM) {
-            at = offset[i] = md_round_up(at, MD_HUGE_PAGE);
-            at += bytes[i];
-            placed[i] = 1;
-        }
-    }
-    /* end: huge */
-    for (int i = 0; i < MD_REGIONS; i++) {
-        if (!placed[i]) {
-            at = md_round_up(at, align);
-            /* if: huge */
-            at = bytes[i] >= MD_HUGE_FROM ? md_round_up(at, MD_HUGE_PAGE) : at;
-            /* end: huge */
-            offset[i] = at;
+    for (int k = 0; k < 2 * MD_REGIONS; k++) {
+        const int i = k % MD_REGIONS;
+        int huge = 0;
+        /* if: huge */
+        huge = bytes[i] >= MD_HUGE_FROM;
+        /* end: huge */
+        if ((huge && !in_order) == (k < MD_REGIONS)) {
+            at = offset[i] = md_round_up(at, huge ? (size_t)MD_HUGE_PAGE : align);
             at += bytes[i];
         }
     }

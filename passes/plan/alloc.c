@@ -31,6 +31,20 @@ static int event_compare(const void *a, const void *b) {
     return (x->change > y->change) - (x->change < y->change); /* ends first */
 }
 
+int64_t alloc_area(const AllocItem *item) {
+    const int64_t life = item->upper - item->lower;
+    return item->size > INT64_MAX / life ? INT64_MAX : item->size * life;
+}
+
+int64_t alloc_height(const AllocItem *item, int n, const int64_t *offset) {
+    int64_t height = 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t top = offset[i] + item[i].size;
+        height = top > height ? top : height;
+    }
+    return height;
+}
+
 int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n) {
     Event *event = ARENA_ARRAY(scratch, Event, 2 * n + 1);
     for (int i = 0; i < n; i++) {
@@ -130,8 +144,8 @@ static void order_base(const AllocItem *item, int n, int which, Ranked *ranked, 
         if (which == 1) {
             key = life;
             tie = item[i].size;
-        } else if (which == 2) { /* area; saturates where it does not fit */
-            key = item[i].size > INT64_MAX / life ? INT64_MAX : item[i].size * life;
+        } else if (which == 2) {
+            key = alloc_area(&item[i]);
         } else if (which == ORDER_TIME) {
             key = -item[i].lower;
             tie = item[i].size;
@@ -235,11 +249,7 @@ static Fit fit_below(Fitting *f, int64_t capacity, int64_t steps) {
         arena_free(&arena);
     }
     if (fit == FIT_FOUND) {
-        f->best = 0;
-        for (int i = 0; i < f->n; i++) {
-            int64_t top = f->at[i] + f->item[i].size;
-            f->best = top > f->best ? top : f->best;
-        }
+        f->best = alloc_height(f->item, f->n, f->at);
         memcpy(f->offset, f->at, sizeof *f->offset * (size_t)f->n);
     }
     return fit;

@@ -12,6 +12,10 @@ typedef struct {
 
 enum { ALLOC_STEPS = 1100000000 }; /* some seconds, where the bound is not reached */
 
+/* Bytes times life; the largest number where it does not fit. */
+int64_t alloc_area(const AllocItem *item);
+/* Of a placement: where its highest block ends. */
+int64_t alloc_height(const AllocItem *item, int n, const int64_t *offset);
 /* The most bytes live at one time: no placement can be lower. */
 int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n);
 /* Fills offset[n] and returns the height. Stops at the first placement whose height is the lower

@@ -156,14 +156,9 @@ static int lying_by_end(const void *a, const void *b) {
                             : (x->block > y->block) - (x->block < y->block);
 }
 
-static int64_t area_of(const AllocItem *item) {
-    const int64_t life = item->upper - item->lower;
-    return item->size > INT64_MAX / life ? INT64_MAX : item->size * life;
-}
-
 /* What a block takes of memory and time, and how often it threw others out. */
 static int64_t cost_of(const Ejector *e, int block) {
-    const int64_t area = 1 + area_of(&e->item[block]) / e->unit;
+    const int64_t area = 1 + alloc_area(&e->item[block]) / e->unit;
     return area > COST_MOST / e->weight[block] ? COST_MOST : area * e->weight[block];
 }
 
@@ -304,17 +299,13 @@ int64_t alloc_eject(Arena *scratch, const AllocItem *item, int n, int64_t bound,
     e.heap = ARENA_ARRAY(scratch, int, n);
     int64_t *start = ARENA_ARRAY(scratch, int64_t, n + 1), failed = bound - 1, largest = 0;
     for (int i = 0; i < n; i++) {
-        largest = area_of(&item[i]) > largest ? area_of(&item[i]) : largest;
+        largest = alloc_area(&item[i]) > largest ? alloc_area(&item[i]) : largest;
     }
     e.unit = 1 + largest / AREAS;
     for (int k = 0; k < TRIES && height - failed > bound / FINE + 1; k++) {
         const int64_t capacity = failed + 1 + (height - failed - 1) / 2;
         if (fit_below(&e, start, capacity, steps / TRIES, offset)) {
-            height = 0;
-            for (int i = 0; i < n; i++) {
-                const int64_t top = offset[i] + item[i].size;
-                height = top > height ? top : height;
-            }
+            height = alloc_height(item, n, offset);
         } else {
             failed = capacity;
         }

@@ -712,6 +712,15 @@ static void library_emit(KernelBuild *b, const Part *part, void *plan) {
     memcpy(tile->plan, &p->library, sizeof p->library);
 }
 
+int64_t product_task(const md_tile *plan) {
+    const int64_t sums = plan->k0.n * plan->k1.n * plan->k2.n;
+    return plan->r1.n * plan->r2.n * plan->cols.n * sums / plan->chunks;
+}
+
+/* Multiply-adds of a task from which on a loop over tasks that knows no plan as a constant, some
+ * 0.1 us, takes no time beside them; of many products those are large that come near (many.c). */
+enum { LARGE = 1 << 21 };
+
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)part;
     Tiling *p = plan;
@@ -722,6 +731,7 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     }
     memcpy(tile->plan, &p->plan, sizeof p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
+    tile->large = product_task(&p->plan) > LARGE;
     for (int i = 0; i < p->stream.count && (p->plan.is & MD_TILE_STREAMS); i++) {
         VEC_PUSH(b->k->arena, &tile->stream, p->stream.at[i]);
     }

@@ -2,10 +2,10 @@
  *
  * A loop that knows no plan as a constant is compiled once for all products, which saves a C
  * compiler some 30 ms for each, and takes 60 lines of text. Few products do not pay for these.
- * Needs a lowered Program; gives Tile.many; changes no values. */
+ * Needs a lowered Program; gives Tile.large; changes no values. */
 #include "compiler/kernel.h"
+#include "passes/schedule/product.h"
 #include "passes/schedule/schedule.h"
-#include "runtime/tile_plan.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_middle(const Tile *tile) {
         return false;
     }
     memcpy(&p, tile->plan, sizeof p);
-    return p.r1.n * p.r2.n * p.cols.n * p.k0.n * p.k1.n * p.k2.n / p.chunks > MIDDLE;
+    return product_task(&p) > MIDDLE;
 }
 
 void products_many(Program *p) {
@@ -28,7 +28,7 @@ void products_many(Program *p) {
     for (int i = 0; i < p->kernel.count && count >= MANY; i++) {
         Tile *tile = kernel_own_tile(p->kernel.at[i]);
         if (is_middle(tile)) {
-            tile->many = true;
+            tile->large = true;
         }
     }
 }

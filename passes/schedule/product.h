@@ -15,6 +15,8 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across);
 Elem product_half(const Product *of); /* in what an operand at least is stored; TY_ERROR: in none */
 md_tile_shape product_shape(const Tiling *p);
 int64_t product_bytes(const Product *of); /* operands and result, once */
+/* Multiply-adds of a task, which an element of the batch or a part of its sum is. */
+int64_t product_task(const md_tile *plan);
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
 Tile *product_emit(KernelBuild *b, Tiling *p);
 
