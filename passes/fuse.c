@@ -227,6 +227,18 @@ static bool is_halo(const Node *product, int k, const Node *node) {
     return node->op == OP_PAD && halo_is_worth(product, k);
 }
 
+/* Is it a sum over windows of the terms of a product that lie in rows shorter than a vector? What
+ * else is read with them lies in another order. */
+static bool sums_short_rows(const Node *node) {
+    enum { SHORT = TUNED(8, 2) };
+    const Type *type = node->type;
+    bool short_rows = node->op == OP_OVERLAP_ADD && type->dim[type->rank - 1] < SHORT;
+    while (short_rows && (node->op == OP_OVERLAP_ADD || node->op == OP_PERMUTE)) {
+        node = node->in[0];
+    }
+    return short_rows && node->op == OP_CONTRACT;
+}
+
 static void mark_required(Fuse *s) {
     enum { POOL_DEPTH = 6 }; /* an activation behind a pool */
 
@@ -235,6 +247,10 @@ static void mark_required(Fuse *s) {
         const Node *node = region->node.at[i];
         if (!s->f->info[i].live) {
             continue;
+        }
+        for (int k = 0; k < node->nin && node->op != OP_OVERLAP_ADD; k++) {
+            NodeInfo *in = info_of(s, node->in[k]);
+            in->sink = in->sink || sums_short_rows(node->in[k]);
         }
         if (node->op == OP_CONTRACT && node_has_kernel(node)) {
             for (int k = 0; k < 2; k++) {
@@ -403,6 +419,10 @@ static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
         /* What is read again and again for a broadcast is not traffic. */
         loads += count <= type_count(*node->type) / 4 ? 0 : in->loads;
         n->made = n->made && (in->made || scalar);
+    }
+    if (node->op == OP_OVERLAP_ADD) { /* each element of what is added up, for one of the sums */
+        const int64_t all = type_count(*node->in[0]->type), sums = type_count(*node->type);
+        loads = count_add(0, loads, sums > 0 ? (all + sums - 1) / sums : 0);
     }
     n->cost = at_most_many(at_most_many(own) * times);
     n->written = at_most_many((at_most_many(written) + 1) * times);

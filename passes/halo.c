@@ -30,8 +30,8 @@
 enum {
     LEAST_RESULTS = TUNED(4, 2), /* of each element, in the axes of the other operand alone */
     LEAST_READS = TUNED(2, 1),   /* of each element by windows, where both operands have channels */
-    LEAST_CHANNELS = TUNED(8, 2), /* that lie side by side */
-    LEAST_ROWS = TUNED(32, 4),    /* of the other operand for a row */
+    LEAST_CHANNELS = TUNED(8, 2),        /* that lie side by side */
+    LEAST_ROWS = TUNED(32, 4),           /* of the other operand for a row */
     LEAST_WORK = TUNED(1 << 22, 1 << 12) /* multiplications worth numbers in another order */
 };
 
@@ -97,9 +97,26 @@ static bool is_few_padded(const Node *contract, int k) {
     return few && x->op == OP_PAD;
 }
 
+/* Is operand `k` few numbers seen as the columns of the result lie, its last labels? */
+static bool is_columns_in_order(const Node *contract, int k) {
+    const Node *x = contract->in[k];
+    int rank = contract->type->rank, own = x->type->rank, n = 0, last = own;
+    bool few = type_count(*x->type) <= type_count(*contract->in[!k]->type) / LEAST_ROWS;
+    while (last > 0 && n < rank &&
+           labels(contract, k)[last - 1] == contract->attr->lo_[rank - 1 - n]) {
+        last--;
+        n++;
+    }
+    bool sums = last > 0;
+    for (int i = 0; i < last; i++) {
+        sums = sums && find_label(contract->attr->lo_, rank, labels(contract, k)[i]) < 0;
+    }
+    return few && sums && n > 1 && x->op == OP_PERMUTE;
+}
+
 bool halo_turns(const Node *contract, int k) {
     const Node *x = contract->in[k];
-    if (is_few_padded(contract, k)) {
+    if (is_few_padded(contract, k) || is_columns_in_order(contract, k)) {
         return true;
     }
     bool few = type_count(*x->type) <= type_count(*contract->type) / LEAST_RESULTS;
@@ -346,9 +363,9 @@ static Node *stepped(Graph *g, Node *n, int axis, int64_t by, int *tap) {
     }
     Node *below = stepped(g, n->in[0], axis > a->axis ? axis - 1 : axis, by, tap);
     *tap += below && *tap > a->axis;
-    return below ? node_window(g, below, a->axis, a->s, a->d, a->p, a->count, a->taps, BORDER_NONE,
-                               0)
-                 : NULL;
+    return below
+               ? node_window(g, below, a->axis, a->s, a->d, a->p, a->count, a->taps, BORDER_NONE, 0)
+               : NULL;
 }
 
 /* How many neighbouring places share a vector: of few columns most of one would be empty. Each of
@@ -441,8 +458,8 @@ static Node *numbers_beside(Graph *g, const Node *n, const Beside *b, const int8
         }
     }
     Node *wide = node_pad(g, y, around, around, BORDER_VALUE, 0);
-    Node *beside = node_window(g, wide, b->taps, -1, 1, 1 - b->by, b->by, taps + b->by - 1,
-                               BORDER_NONE, 0);
+    Node *beside =
+        node_window(g, wide, b->taps, -1, 1, 1 - b->by, b->by, taps + b->by - 1, BORDER_NONE, 0);
     return node_permute(g, beside, map);
 }
 
@@ -661,15 +678,194 @@ static Node *product_of_channels(Graph *g, Node *n) {
     return made != product ? node_reshape(g, made, n->type->rank, n->type->dim) : NULL;
 }
 
+/* --- terms of overlapping windows ------------------------------------------------------------- */
+
+/* Would a product over windows take longer than one that makes the terms? Of few columns most of a
+ * vector is empty there, and at a border numbers are multiplied by zeros; as terms, the taps are
+ * columns, too. */
+static bool has_fewer_terms(const Node *n, const Node *contract) {
+    enum { WORTH = 70 }; /* percent of the time, most: terms are stored, and added up */
+    const Attr *o = n->attr;
+    int a = windowed_operand(n, contract);
+    if (a < 0) {
+        return false;
+    }
+    int64_t lanes = MD_ALIGN / (int64_t)elem_bytes(n->type->elem), columns = 1, along = 1;
+    for (int i = 0; i < contract->type->rank; i++) {
+        bool own = has_label(contract, a, contract->attr->lo_[i]);
+        columns *= own || i == o->axis + 1 ? 1 : contract->type->dim[i];
+    }
+    const Node *x = contract->in[a]; /* windows along other axes, whose places may be beside */
+    for (; along == 1 && (x->op == OP_PERMUTE || x->op == OP_WINDOW); x = x->in[0]) {
+        along = x->op == OP_WINDOW ? x->attr->taps : 1;
+    }
+    int64_t by = columns < lanes ? places_beside(lanes, columns, lanes, along) : 1;
+    int64_t windows = o->taps_n * o->taps * (along + by - 1) / by;
+    int64_t terms = o->count * ((columns * o->taps + lanes - 1) / lanes) * along;
+    return columns < lanes && terms * 100 < windows * WORTH &&
+           type_count(*contract->in[a]->type) >= LEAST_WORK / columns;
+}
+
+/* A sum over windows of sums over windows ... of a product's terms, outermost first. */
+typedef struct {
+    const Node *contract;
+    int a; /* the operand that has the windows; the other one has the taps */
+    int count;
+    const Attr *sum[MD_RANK];
+    int8_t window[MD_RANK], tap[MD_RANK]; /* labels */
+    int8_t result[MD_RANK];               /* of what is summed, in its order */
+} Sums;
+
+/* Which operand has label `window`, and the other one `tap`; -1: neither is so. */
+static int side_of(const Node *contract, int window, int tap) {
+    for (int k = 0; k < 2; k++) {
+        if (has_label(contract, k, window) && !has_label(contract, !k, window) &&
+            has_label(contract, !k, tap) && !has_label(contract, k, tap)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static bool find_sums(const Node *n, Sums *s) {
+    const int rank = n->type->rank;
+    *s = (Sums){.a = -1};
+    for (; n->op == OP_OVERLAP_ADD && s->count < MD_RANK; n = n->in[0]) {
+        s->sum[s->count++] = n->attr;
+    }
+    const Node *turned = n;
+    s->contract = n->op == OP_PERMUTE ? n->in[0] : n;
+    if (s->contract->op != OP_CONTRACT || rank + s->count > MD_RANK) {
+        return false;
+    }
+    int8_t label[MD_RANK];
+    for (int i = 0; i < n->type->rank; i++) {
+        label[i] = s->contract->attr->lo_[turned->op == OP_PERMUTE ? turned->attr->map[i] : i];
+    }
+    for (int i = s->count - 1, left = n->type->rank; i >= 0; i--, left--) {
+        const int at = s->sum[i]->axis;
+        s->window[i] = label[at];
+        s->tap[i] = label[at + 1];
+        const int a = side_of(s->contract, label[at], label[at + 1]);
+        if (a < 0 || (s->a >= 0 && a != s->a)) {
+            return false;
+        }
+        s->a = a;
+        memmove(&label[at + 1], &label[at + 2], sizeof *label * (size_t)(left - at - 2));
+    }
+    memcpy(s->result, label, sizeof label);
+    return s->count > 0 && has_results(s->contract, s->a, -1);
+}
+
+/* The product with the labels of its result in order `to`, and the numbers in that of the columns,
+ * behind what is summed. */
+static Node *product_in_order(Graph *g, const Sums *s, const int8_t *to) {
+    const Node *contract = s->contract, *y = contract->in[!s->a];
+    const int8_t *own = labels(contract, !s->a);
+    const int rank = contract->type->rank;
+    int8_t list[MD_RANK];
+    int map[MD_RANK], n = 0;
+    for (int i = 0; i < y->type->rank; i++) {
+        if (find_label(to, rank, own[i]) < 0) {
+            list[n] = own[i];
+            map[n++] = i;
+        }
+    }
+    for (int i = 0; i < rank; i++) {
+        int at = find_label(own, y->type->rank, to[i]);
+        if (at >= 0) {
+            list[n] = to[i];
+            map[n++] = at;
+        }
+    }
+    Node *in[2];
+    in[s->a] = contract->in[s->a];
+    in[!s->a] = node_permute(g, contract->in[!s->a], map);
+    const int8_t *lists[2] = {s->a == 0 ? labels(contract, 0) : list,
+                              s->a == 0 ? list : labels(contract, 1)};
+    return node_contract(g, in[0], in[1], lists[0], lists[1], to, rank);
+}
+
+/* Terms that are added up by windows are made as a matrix of whole rows, a place of the windows
+ * each, whose columns are the taps and behind them what else the other operand gives; the sums lie
+ * in that order, too. NULL: there are none. */
+static Node *sums_of_places(Graph *g, const Node *n) {
+    Sums s;
+    if (!find_sums(n, &s)) {
+        return NULL;
+    }
+    const int rank = s.contract->type->rank, sums = n->type->rank;
+    int8_t to[MD_RANK], label[MD_RANK];
+    int map[MD_RANK], made_at = 0, beside = 0, count = 0;
+    for (int kind = -1; kind <= s.count; kind++) { /* places, each of the taps, columns */
+        for (int i = 0; i < rank; i++) {
+            const int8_t l = s.contract->attr->lo_[i];
+            const int tap = find_label(s.tap, s.count, l);
+            if ((has_label(s.contract, s.a, l) ? -1 : tap >= 0 ? tap : s.count) == kind) {
+                to[made_at++] = l;
+            }
+        }
+    }
+    for (int i = 0; i < rank; i++) { /* each tap behind its window */
+        const int window = find_label(s.window, s.count, to[i]);
+        if (find_label(s.tap, s.count, to[i]) < 0) {
+            label[count++] = to[i];
+            map[beside++] = i;
+        }
+        if (window >= 0) {
+            map[beside++] = find_label(to, rank, s.tap[window]);
+        }
+    }
+    Node *made = node_permute(g, product_in_order(g, &s, to), map);
+    for (int i = s.count - 1; i >= 0; i--) { /* further taps stand in front of it */
+        Attr sum = attr_copy(s.sum[i]);
+        sum.axis = find_label(label, sums, s.window[i]);
+        for (int j = 0; j < i; j++) {
+            sum.axis += find_label(label, sums, s.window[j]) < find_label(label, sums, s.window[i]);
+        }
+        made = node_overlap_add(g, made, &sum);
+    }
+    for (int i = 0; i < sums; i++) {
+        map[i] = find_label(label, sums, s.result[i]);
+    }
+    return node_permute(g, made, map);
+}
+
 /* --- the pass --------------------------------------------------------------------------------- */
 
+/* Which sums over windows others are made of, in a region. */
+typedef struct {
+    const Region *region;
+    bool *of; /* by node */
+    Arena scratch;
+} Summed;
+
+static bool is_summed(Summed *s, const Node *node) {
+    if (s->region != node->region) {
+        s->region = node->region;
+        s->of = ARENA_ARRAY(&s->scratch, bool, s->region->node.count);
+        for (int i = 0; i < s->region->node.count; i++) {
+            const Node *n = s->region->node.at[i];
+            if (n->op == OP_OVERLAP_ADD) {
+                s->of[n->in[0]->id] = true;
+            }
+        }
+    }
+    return s->of[node->id];
+}
+
 static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
-    (void)ctx;
+    Summed *s = ctx;
     if (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, in[0])) {
-        return product_of_windows(g, n, in[0]);
+        Node *made = !is_summed(s, n) && has_fewer_terms(n, in[0])
+                         ? sums_of_places(g, node_overlap_add(g, in[0], n->attr))
+                         : NULL;
+        return made ? made : product_of_windows(g, n, in[0]);
     }
     if (n->op == OP_OVERLAP_ADD) {
-        return product_of_channels(g, node_overlap_add(g, in[0], n->attr));
+        Node *sum = node_overlap_add(g, in[0], n->attr);
+        Node *made = product_of_channels(g, sum);
+        return made || is_summed(s, n) ? made : sums_of_places(g, sum);
     }
     if (n->op != OP_CONTRACT) {
         return NULL;
@@ -693,5 +889,8 @@ bool halo_applies(const Region *region) {
 }
 
 Region *pass_halo(Graph *g, const Region *region) {
-    return region_rebuild(g, region, halo_node, NULL);
+    Summed s = {0};
+    Region *fresh = region_rebuild(g, region, halo_node, &s);
+    arena_free(&s.scratch);
+    return fresh;
 }

@@ -15,6 +15,7 @@
 #include "passes/layout.h"
 
 #include "compiler/turn.h"
+#include "passes/halo.h"
 #include "passes/simplify_rule.h"
 #include "passes/view.h"
 
@@ -81,7 +82,7 @@ static Node *product_behind(Graph *g, const Node *n, Node *const *in, Turn t) {
     int8_t list[2][MD_RANK], to[MD_RANK];
     Node *operand[2];
     for (int k = 0; k < 2; k++) {
-        Turn own = turn_of(in[k]);
+        Turn own = halo_turns(n, k) ? straight : turn_of(in[k]);
         int rank = in[k]->type->rank;
         for (int i = 0; i < rank; i++) {
             list[k][turn_place(own, rank, i)] = labels(n, k)[i];

@@ -178,6 +178,17 @@ static int64_t class_count(const Class *c) {
     return count;
 }
 
+/* How often the loops around the tile run it. */
+static int64_t tile_times(const Tiling *p) {
+    int64_t times = 1;
+    for (int c = 0; c < SUMMED; c++) {
+        for (int i = 0; i < p->class[c].loops; i++) {
+            times = count_add(0, times, p->class[c].digit[i].extent);
+        }
+    }
+    return times;
+}
+
 /* The last axis of the result should be the plan's column. */
 static int role_cost(const Tiling *p) {
     const Class *n = &p->class[COLUMNS];
@@ -194,7 +205,7 @@ static double role_time(const Tiling *p) {
     double time = (rows * ceil(columns / lanes) + read * (rows + columns)) * sum;
     time += n->ngroup > 0 && n->group[0].b != 1 ? turn * columns * sum : 0;
     time += n->ngroup > 0 && n->group[0].c != 1 ? turn * rows * columns : 0;
-    return time * (double)class_count(&p->class[BATCH]);
+    return time * (double)class_count(&p->class[BATCH]) * (double)tile_times(p);
 }
 
 /* Which operand gives the rows, and what is batches; false when the sum has too many axes. */
@@ -448,17 +459,6 @@ static int64_t product_flops(const Tiling *p) {
     return flops;
 }
 
-/* How often the loops around the tile run it. */
-static int64_t tile_times(const Tiling *p) {
-    int64_t times = 1;
-    for (int c = 0; c < SUMMED; c++) {
-        for (int i = 0; i < p->class[c].loops; i++) {
-            times = count_add(0, times, p->class[c].digit[i].extent);
-        }
-    }
-    return times;
-}
-
 /* Do all rows lie side by side in C, and columns not? What follows then runs along rows. */
 static bool lies_across(const Tiling *p) {
     Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
@@ -540,9 +540,8 @@ static bool copy_fits(const Tiling *p) {
         }
     }
     Digit batch = group_at(&p->class[BATCH], 0);
-    return !second && first->dim[0] > p->b->k->threads &&
-           p->class[BATCH].ngroup == 1 && batch.extent == first->dim[0] &&
-           batch.a == type_count(*first) / first->dim[0];
+    return !second && first->dim[0] > p->b->k->threads && p->class[BATCH].ngroup == 1 &&
+           batch.extent == first->dim[0] && batch.a == type_count(*first) / first->dim[0];
 }
 
 /* One element of the batch at a time, for each worker. */

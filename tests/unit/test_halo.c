@@ -65,6 +65,64 @@ static void test_halo_of_few(void **state) {
     }
 }
 
+/* Terms as rows of taps and, behind them, channels, which the numbers beside them have in order. */
+static bool has_terms_by_places(const Node *node) {
+    static const int8_t places[] = {0, 2, 4}, columns[] = {3, 5, 1};
+    const Attr *a = node->attr;
+    const int at = node->op == OP_CONTRACT ? node->type->rank - 3 : -1;
+    const int own = node->op == OP_CONTRACT ? node->in[1]->type->rank - 3 : -1;
+    return at == 3 && own > 0 && memcmp(a->lo_, places, sizeof places) == 0 &&
+           memcmp(a->lo_ + at, columns, sizeof columns) == 0 &&
+           memcmp(a->lb + own, columns, sizeof columns) == 0 && halo_turns(node, 1);
+}
+
+/* The same of one tap; along the other axis the sum is the product's own. */
+static bool has_terms_of_rows(const Node *node) {
+    const Attr *a = node->attr;
+    const int rank = node->type->rank;
+    return node->op == OP_CONTRACT && rank == 5 && a->lo_[3] == 3 && a->lo_[4] == 1 &&
+           halo_turns(node, 1);
+}
+
+/* Sums over windows that stay, at strides or where a product would have few columns and many zeros,
+ * are of terms made place by place; where columns are many, or few taps are, they do not stay. */
+static void test_halo_of_terms(void **state) {
+    (void)state;
+    static const struct {
+        int64_t b, c, o, n, k, stride, pad;
+        int by_places, of_rows, sums;
+    } row[] = {{60, 5, 8, 9, 3, 2, 1, 1, 0, 2},   {300, 16, 8, 9, 3, 2, 0, 1, 0, 2},
+               {160, 5, 8, 12, 4, 3, 1, 1, 0, 2}, {70, 6, 16, 14, 5, 1, 0, 0, 1, 1},
+               {70, 8, 16, 14, 5, 1, 0, 0, 0, 0}, {70, 6, 16, 14, 3, 1, 1, 0, 0, 0}};
+    static const int8_t la[] = {0, 1, 2, 3, 4, 5}, lb[] = {6, 1, 3, 5}, lo[] = {0, 6, 2, 4};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 4000 + i);
+        Graph *g = f.g;
+        int64_t k = row[i].k, n = row[i].n, pad = row[i].pad, stride = row[i].stride;
+        int64_t count = (n + 2 * pad - k) / stride + 1;
+        Type tx = {.elem = TY_F64, .rank = 4, .dim = {row[i].b, row[i].c, n, n}};
+        Type tw = {.elem = TY_F64, .rank = 4, .dim = {row[i].o, row[i].c, k, k}};
+        Node *x = sample_input(&f.s, tx, -1, 1), *w = sample_input(&f.s, tw, -1, 1);
+        Node *win = node_window(g, x, 2, stride, 1, pad, count, k, BORDER_VALUE, 0);
+        win = node_window(g, win, 4, stride, 1, pad, count, k, BORDER_VALUE, 0);
+        region_result(f.region, node_contract(g, win, w, la, lb, lo, 4));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_halo(g, before);
+        region_verify(after, STAGE_OPTIMISED);
+        const int by_places = fixture_count(&f, after, has_terms_by_places);
+        const int of_rows = fixture_count(&f, after, has_terms_of_rows);
+        const int sums = fixture_count(&f, after, is_overlap);
+        if (!ODD_SIZES &&
+            (by_places != row[i].by_places || of_rows != row[i].of_rows || sums != row[i].sums)) {
+            fail_msg("%zu: %d by places, %d of rows, %d sums", i, by_places, of_rows, sums);
+        }
+        assert_true(difference(&f, before, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
 /* Convolutions of every stride, dilation, padding and border, with their derivatives: the same
  * values; and where there are enough results, no border is left under a product, nor, at stride 1,
  * a sum over windows. */
@@ -178,6 +236,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_halo),
         cmocka_unit_test(test_halo_of_few),
+        cmocka_unit_test(test_halo_of_terms),
         cmocka_unit_test(test_halo_of_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
