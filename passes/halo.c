@@ -20,7 +20,7 @@
  * would be empty: several neighbouring places are columns beside one another then, whose numbers
  * are zero for taps that they do not have.
  * Needs and gives: see halo.h. */
-#include "passes/halo.h"
+#include "passes/halo_rule.h"
 
 #include "passes/simplify_rule.h"
 #include "passes/view.h"
@@ -28,22 +28,12 @@
 #include <string.h>
 
 enum {
-    LEAST_RESULTS = TUNED(4, 2), /* of each element, in the axes of the other operand alone */
-    LEAST_READS = TUNED(2, 1),   /* of each element by windows, where both operands have channels */
-    LEAST_CHANNELS = TUNED(8, 2),        /* that lie side by side */
-    LEAST_ROWS = TUNED(32, 4),           /* of the other operand for a row */
-    LEAST_WORK = TUNED(1 << 22, 1 << 12) /* multiplications worth numbers in another order */
+    LEAST_READS = TUNED(2, 1), /* of each element by windows, where both operands have channels */
+    LEAST_CHANNELS = TUNED(8, 2), /* that lie side by side */
+    LEAST_ROWS = TUNED(32, 4)     /* of the other operand for a row */
 };
 
 /* --- channels of both operands ---------------------------------------------------------------- */
-
-static const int8_t *labels(const Node *contract, int k) {
-    return k == 0 ? contract->attr->la : contract->attr->lb;
-}
-
-static bool has_label(const Node *contract, int k, int label) {
-    return find_label(labels(contract, k), contract->in[k]->type->rank, label) >= 0;
-}
 
 /* Is operand `k` windows, and all that the result has of the other one channels of both? They stand
  * behind the first axis of the windows: there are images around them. */
@@ -169,8 +159,7 @@ static Node *with_channels_last(Graph *g, Node *n) {
 
 /* --- borders ---------------------------------------------------------------------------------- */
 
-/* Are many results made of each element of operand `k`, label `summed` aside? */
-static bool has_results(const Node *contract, int k, int summed) {
+bool halo_has_results(const Node *contract, int k, int summed) {
     const Attr *a = contract->attr;
     const int8_t *own = k == 0 ? a->la : a->lb, *other = k == 0 ? a->lb : a->la;
     Type type = *contract->in[!k]->type;
@@ -185,7 +174,7 @@ static bool has_results(const Node *contract, int k, int summed) {
 }
 
 bool halo_is_tiled(const Node *contract, int k) {
-    return has_results(contract, k, -1);
+    return halo_has_results(contract, k, -1);
 }
 
 bool halo_is_worth(const Node *contract, int k) {
@@ -368,9 +357,7 @@ static Node *stepped(Graph *g, Node *n, int axis, int64_t by, int *tap) {
                : NULL;
 }
 
-/* How many neighbouring places share a vector: of few columns most of one would be empty. Each of
- * them multiplies the taps of all by numbers that are zero where it has none. */
-static int64_t places_beside(int64_t lanes, int64_t columns, int64_t places, int64_t taps) {
+int64_t halo_places_beside(int64_t lanes, int64_t columns, int64_t places, int64_t taps) {
     enum { WORTH = 70 }; /* percent of the time, most */
     int64_t best = 1, least = taps * WORTH;
     for (int64_t by = 2; by * columns <= lanes; by++) {
@@ -422,7 +409,7 @@ static bool find_beside(Graph *g, const Node *n, int k, Beside *b) {
     }
     b->taps = find_label(labels(n, !k), y->type->rank, labels(n, k)[tap]);
     if (b->taps >= 0) {
-        b->by = places_beside(lanes, columns, n->type->dim[b->last], x->type->dim[tap]);
+        b->by = halo_places_beside(lanes, columns, n->type->dim[b->last], x->type->dim[tap]);
     }
     return b->by > 1;
 }
@@ -500,9 +487,7 @@ static Node *with_places_beside(Graph *g, Node *n, int k) {
 
 /* --- overlapping windows ---------------------------------------------------------------------- */
 
-/* An OVERLAP_ADD of a CONTRACT that has the windows from operand `a` alone and the taps from the
- * other one alone; -1: it is no such one. */
-static int windowed_operand(const Node *n, const Node *contract) {
+int halo_windowed(const Node *n, const Node *contract) {
     const Attr *o = n->attr, *c = contract->attr;
     if (contract->op != OP_CONTRACT || o->s < 1 || o->s > o->taps || o->d < 1 || o->count < 1 ||
         o->taps < 1 || contract->type->rank > MD_RANK - 1 ||
@@ -536,9 +521,9 @@ static Node *unscaled(Node *x, Node **by) {
 static bool overlap_is_worth(const Node *n, Node *x) {
     Node *by;
     const Node *contract = unscaled(x, &by);
-    int a = windowed_operand(n, contract);
+    int a = halo_windowed(n, contract);
     return a >= 0 && n->attr->s == 1 &&
-           has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
+           halo_has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
 }
 
 /* x with s - 1 zeros behind each place of an axis: what a sum over windows at stride s reads as one
@@ -572,7 +557,7 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     Node *by;
     const Node *contract = unscaled(terms, &by);
     const Attr *o = n->attr, *c = contract->attr;
-    int a = windowed_operand(n, contract);
+    int a = halo_windowed(n, contract);
     Node *x = contract->in[a], *y = contract->in[!a];
     const int8_t *lx = a == 0 ? c->la : c->lb, *ly = a == 0 ? c->lb : c->la;
     int8_t i = c->lo_[o->axis], k = c->lo_[o->axis + 1], label[MD_RANK], to[MD_RANK];
@@ -665,7 +650,7 @@ static Node *product_of_sums(Graph *g, Node *n) {
                    ? product_of_sums(g, node_overlap_add(g, terms, &moved))
                    : NULL;
     }
-    return windowed_operand(n, terms) >= 0 ? product_of_windows(g, n, terms) : NULL;
+    return halo_windowed(n, terms) >= 0 ? product_of_windows(g, n, terms) : NULL;
 }
 
 /* The same, where channels of both operands are all that the product is left with. */
@@ -676,159 +661,6 @@ static Node *product_of_channels(Graph *g, Node *n) {
     }
     Node *made = product ? with_channels_last(g, product) : NULL;
     return made != product ? node_reshape(g, made, n->type->rank, n->type->dim) : NULL;
-}
-
-/* --- terms of overlapping windows ------------------------------------------------------------- */
-
-/* Would a product over windows take longer than one that makes the terms? Of few columns most of a
- * vector is empty there, and at a border numbers are multiplied by zeros; as terms, the taps are
- * columns, too. */
-static bool has_fewer_terms(const Node *n, const Node *contract) {
-    enum { WORTH = 70 }; /* percent of the time, most: terms are stored, and added up */
-    const Attr *o = n->attr;
-    int a = windowed_operand(n, contract);
-    if (a < 0) {
-        return false;
-    }
-    int64_t lanes = MD_ALIGN / (int64_t)elem_bytes(n->type->elem), columns = 1, along = 1;
-    for (int i = 0; i < contract->type->rank; i++) {
-        bool own = has_label(contract, a, contract->attr->lo_[i]);
-        columns *= own || i == o->axis + 1 ? 1 : contract->type->dim[i];
-    }
-    const Node *x = contract->in[a]; /* windows along other axes, whose places may be beside */
-    for (; along == 1 && (x->op == OP_PERMUTE || x->op == OP_WINDOW); x = x->in[0]) {
-        along = x->op == OP_WINDOW ? x->attr->taps : 1;
-    }
-    int64_t by = columns < lanes ? places_beside(lanes, columns, lanes, along) : 1;
-    int64_t windows = o->taps_n * o->taps * (along + by - 1) / by;
-    int64_t terms = o->count * ((columns * o->taps + lanes - 1) / lanes) * along;
-    return columns < lanes && terms * 100 < windows * WORTH &&
-           type_count(*contract->in[a]->type) >= LEAST_WORK / columns;
-}
-
-/* A sum over windows of sums over windows ... of a product's terms, outermost first. */
-typedef struct {
-    const Node *contract;
-    int a; /* the operand that has the windows; the other one has the taps */
-    int count;
-    const Attr *sum[MD_RANK];
-    int8_t window[MD_RANK], tap[MD_RANK]; /* labels */
-    int8_t result[MD_RANK];               /* of what is summed, in its order */
-} Sums;
-
-/* Which operand has label `window`, and the other one `tap`; -1: neither is so. */
-static int side_of(const Node *contract, int window, int tap) {
-    for (int k = 0; k < 2; k++) {
-        if (has_label(contract, k, window) && !has_label(contract, !k, window) &&
-            has_label(contract, !k, tap) && !has_label(contract, k, tap)) {
-            return k;
-        }
-    }
-    return -1;
-}
-
-static bool find_sums(const Node *n, Sums *s) {
-    const int rank = n->type->rank;
-    *s = (Sums){.a = -1};
-    for (; n->op == OP_OVERLAP_ADD && s->count < MD_RANK; n = n->in[0]) {
-        s->sum[s->count++] = n->attr;
-    }
-    const Node *turned = n;
-    s->contract = n->op == OP_PERMUTE ? n->in[0] : n;
-    if (s->contract->op != OP_CONTRACT || rank + s->count > MD_RANK) {
-        return false;
-    }
-    int8_t label[MD_RANK];
-    for (int i = 0; i < n->type->rank; i++) {
-        label[i] = s->contract->attr->lo_[turned->op == OP_PERMUTE ? turned->attr->map[i] : i];
-    }
-    for (int i = s->count - 1, left = n->type->rank; i >= 0; i--, left--) {
-        const int at = s->sum[i]->axis;
-        s->window[i] = label[at];
-        s->tap[i] = label[at + 1];
-        const int a = side_of(s->contract, label[at], label[at + 1]);
-        if (a < 0 || (s->a >= 0 && a != s->a)) {
-            return false;
-        }
-        s->a = a;
-        memmove(&label[at + 1], &label[at + 2], sizeof *label * (size_t)(left - at - 2));
-    }
-    memcpy(s->result, label, sizeof label);
-    return s->count > 0 && has_results(s->contract, s->a, -1);
-}
-
-/* The product with the labels of its result in order `to`, and the numbers in that of the columns,
- * behind what is summed. */
-static Node *product_in_order(Graph *g, const Sums *s, const int8_t *to) {
-    const Node *contract = s->contract, *y = contract->in[!s->a];
-    const int8_t *own = labels(contract, !s->a);
-    const int rank = contract->type->rank;
-    int8_t list[MD_RANK];
-    int map[MD_RANK], n = 0;
-    for (int i = 0; i < y->type->rank; i++) {
-        if (find_label(to, rank, own[i]) < 0) {
-            list[n] = own[i];
-            map[n++] = i;
-        }
-    }
-    for (int i = 0; i < rank; i++) {
-        int at = find_label(own, y->type->rank, to[i]);
-        if (at >= 0) {
-            list[n] = to[i];
-            map[n++] = at;
-        }
-    }
-    Node *in[2];
-    in[s->a] = contract->in[s->a];
-    in[!s->a] = node_permute(g, contract->in[!s->a], map);
-    const int8_t *lists[2] = {s->a == 0 ? labels(contract, 0) : list,
-                              s->a == 0 ? list : labels(contract, 1)};
-    return node_contract(g, in[0], in[1], lists[0], lists[1], to, rank);
-}
-
-/* Terms that are added up by windows are made as a matrix of whole rows, a place of the windows
- * each, whose columns are the taps and behind them what else the other operand gives; the sums lie
- * in that order, too. NULL: there are none. */
-static Node *sums_of_places(Graph *g, const Node *n) {
-    Sums s;
-    if (!find_sums(n, &s)) {
-        return NULL;
-    }
-    const int rank = s.contract->type->rank, sums = n->type->rank;
-    int8_t to[MD_RANK], label[MD_RANK];
-    int map[MD_RANK], made_at = 0, beside = 0, count = 0;
-    for (int kind = -1; kind <= s.count; kind++) { /* places, each of the taps, columns */
-        for (int i = 0; i < rank; i++) {
-            const int8_t l = s.contract->attr->lo_[i];
-            const int tap = find_label(s.tap, s.count, l);
-            if ((has_label(s.contract, s.a, l) ? -1 : tap >= 0 ? tap : s.count) == kind) {
-                to[made_at++] = l;
-            }
-        }
-    }
-    for (int i = 0; i < rank; i++) { /* each tap behind its window */
-        const int window = find_label(s.window, s.count, to[i]);
-        if (find_label(s.tap, s.count, to[i]) < 0) {
-            label[count++] = to[i];
-            map[beside++] = i;
-        }
-        if (window >= 0) {
-            map[beside++] = find_label(to, rank, s.tap[window]);
-        }
-    }
-    Node *made = node_permute(g, product_in_order(g, &s, to), map);
-    for (int i = s.count - 1; i >= 0; i--) { /* further taps stand in front of it */
-        Attr sum = attr_copy(s.sum[i]);
-        sum.axis = find_label(label, sums, s.window[i]);
-        for (int j = 0; j < i; j++) {
-            sum.axis += find_label(label, sums, s.window[j]) < find_label(label, sums, s.window[i]);
-        }
-        made = node_overlap_add(g, made, &sum);
-    }
-    for (int i = 0; i < sums; i++) {
-        map[i] = find_label(label, sums, s.result[i]);
-    }
-    return node_permute(g, made, map);
 }
 
 /* --- the pass --------------------------------------------------------------------------------- */
@@ -857,15 +689,15 @@ static bool is_summed(Summed *s, const Node *node) {
 static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
     Summed *s = ctx;
     if (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, in[0])) {
-        Node *made = !is_summed(s, n) && has_fewer_terms(n, in[0])
-                         ? sums_of_places(g, node_overlap_add(g, in[0], n->attr))
+        Node *made = !is_summed(s, n) && halo_has_fewer_terms(n, in[0])
+                         ? halo_sums_of_places(g, node_overlap_add(g, in[0], n->attr))
                          : NULL;
         return made ? made : product_of_windows(g, n, in[0]);
     }
     if (n->op == OP_OVERLAP_ADD) {
         Node *sum = node_overlap_add(g, in[0], n->attr);
         Node *made = product_of_channels(g, sum);
-        return made || is_summed(s, n) ? made : sums_of_places(g, sum);
+        return made || is_summed(s, n) ? made : halo_sums_of_places(g, sum);
     }
     if (n->op != OP_CONTRACT) {
         return NULL;
