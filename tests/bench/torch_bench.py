@@ -202,7 +202,7 @@ def make_prediction(compiled):
     """Of one row at a time, as numbers from 0 to 1 that texts are made of."""
     net = make_net().eval()
     texts = case in TEXTS
-    width = {"wide": 4, "unet": 3 * 64 * 64, "resnet": 3072, "mobile": 3072, "mse": 10000}.get(case, TEXTS.get(case, (1, 784))[1])
+    width = {"digits": 64, "wide": 4, "unet": 3 * 64 * 64, "resnet": 3072, "mobile": 3072, "mse": 10000}.get(case, TEXTS.get(case, (1, 784))[1])
     rows = itertools.cycle(torch.rand(BATCHES, 1, width))
 
     def predict(x):
