@@ -397,7 +397,7 @@ static const char *numbers_text(Arena *arena, const char *name, const char *cons
 /* The fields in their order, in words of runtime/tile.h. */
 static Text tile_text(Arena *arena, const md_tile *p) {
     bool swapped = p->is & MD_TILE_SWAPPED, one = p->k1.n == 1 && !(p->is & MD_TILE_LISTED);
-    bool batched = p->b1.n != 1 || p->b2.n != 1;
+    bool batched = p->b1.n != 1 || p->b2.n != 1, skips = p->skip.n != 1;
     static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
     static const char *const work[] = {"chunks", "partial sums", "group", "at",
                                        "strip",  "turned",       "all"};
@@ -407,7 +407,8 @@ static Text tile_text(Arena *arena, const md_tile *p) {
     const char *const word[] = {
         axes_text(arena, "ROWS", &p->r1, 2, swapped, "xc"),
         axes_text(arena, "COLUMNS", &p->cols, 1, swapped, "yc"),
-        axes_text(arena, "SUM", &p->k0, 3, swapped, "xy"),
+        skips ? axes_text(arena, "SUM", &p->skip, 4, swapped, "xy")
+              : axes_text(arena, "SUM", &p->k0, 3, swapped, "xy"),
         batched ? axes_text(arena, "BATCH", &p->b1, 2, swapped, "xyc") : "MD_TILE_NO_BATCH",
         p->elem == 8 ? "sizeof(double)" : "sizeof(float)",
         flags_text(arena, p->is),
@@ -477,6 +478,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
     add_feature(arena, list, "LISTED", p->is & MD_TILE_LISTED);
+    add_feature(arena, list, "SKIP", p->skip.n != 1);
     add_feature(arena, list, "BESIDE", !half && (p->is & MD_TILE_TAKEN));
     add_feature(arena, list, "COPIED", tile->halo != NULL);
     add_feature(arena, list, "HELD", md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows);

@@ -256,6 +256,17 @@ static Node *padded(Graph *g, Node *n, const Rule *rule, const Halo *h) {
 
 static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h);
 
+/* What is seen through a PERMUTE with its border around it. */
+static Node *permuted_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
+    const int *map = n->attr->map;
+    Halo in = {{0}, {0}};
+    for (int i = 0; i < n->type->rank; i++) {
+        in.lo[map[i]] = h->lo[i];
+        in.hi[map[i]] = h->hi[i];
+    }
+    return node_permute(g, with_halo(g, n->in[0], rule, &in), map);
+}
+
 /* A window that reads a halo and asks for nothing. */
 static Node *window_with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
     const Attr *a = n->attr;
@@ -288,18 +299,15 @@ static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
         return window_with_halo(g, n, rule, h);
     }
     if (n->op == OP_PERMUTE) {
-        for (int i = 0; i < n->type->rank; i++) {
-            in.lo[a->map[i]] = h->lo[i];
-            in.hi[a->map[i]] = h->hi[i];
-        }
-        return node_permute(g, with_halo(g, n->in[0], rule, &in), a->map);
+        return permuted_halo(g, n, rule, h);
     }
-    if (n->op == OP_PAD) { /* one copy for both */
+    if (n->op == OP_PAD) { /* one copy for both, along whose axes the first border was not seen */
         for (int i = 0; i < n->type->rank; i++) {
             in.lo[i] = h->lo[i] + a->lo[i];
             in.hi[i] = h->hi[i] + a->hi[i];
         }
-        return padded(g, n->in[0], rule, &in);
+        return n->in[0]->op == OP_PERMUTE ? permuted_halo(g, n->in[0], rule, &in)
+                                          : padded(g, n->in[0], rule, &in);
     }
     if (op_info[n->op].cls == CLASS_VIEW && halo_is_empty(h)) {
         Node *inner = with_halo(g, n->in[0], rule, h);
@@ -489,7 +497,7 @@ static Node *with_places_beside(Graph *g, Node *n, int k) {
 
 int halo_windowed(const Node *n, const Node *contract) {
     const Attr *o = n->attr, *c = contract->attr;
-    if (contract->op != OP_CONTRACT || o->s < 1 || o->s > o->taps || o->d < 1 || o->count < 1 ||
+    if (contract->op != OP_CONTRACT || o->s < 1 || o->s > o->taps || o->d == 0 || o->count < 1 ||
         o->taps < 1 || contract->type->rank > MD_RANK - 1 ||
         contract->in[0]->type->rank > MD_RANK - 1 || contract->in[1]->type->rank > MD_RANK - 1) {
         return -1;
@@ -562,9 +570,11 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     const int8_t *lx = a == 0 ? c->la : c->lb, *ly = a == 0 ? c->lb : c->la;
     int8_t i = c->lo_[o->axis], k = c->lo_[o->axis + 1], label[MD_RANK], to[MD_RANK];
     int ax = find_label(lx, x->type->rank, i), ay = find_label(ly, y->type->rank, k);
-    Node *window = node_window(g, spread_out(g, x, ax, o->s), ax, 1, o->d,
-                               o->d * (o->taps - 1) - o->p, o->taps_n, o->taps, BORDER_VALUE, 0);
-    Node *taps = node_flip(g, y, 1u << ay);
+    const bool reverse = o->d > 0; /* taps that go backwards are in reverse already */
+    const int64_t d = reverse ? o->d : -o->d, p = reverse ? d * (o->taps - 1) - o->p : -o->p;
+    Node *window = node_window(g, spread_out(g, x, ax, o->s), ax, 1, d, p, o->taps_n, o->taps,
+                               BORDER_VALUE, 0);
+    Node *taps = reverse ? node_flip(g, y, 1u << ay) : y;
     for (int j = 0; j < window->type->rank; j++) {
         label[j] = j <= ax ? lx[j] : j == ax + 1 ? k : lx[j - 1];
     }

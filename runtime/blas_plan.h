@@ -22,8 +22,9 @@ MD_FN int md_blas_plan(md_tile_shape s, md_blas *p) {
     memset(p, 0, sizeof *p);
     int64_t m = s.m2;
     int64_t k = s.k2;
-    if (s.m1 != 1 || s.k0 != 1 || s.k1 != 1 || (s.flags & MD_TILE_NO_C) != 0 || m > INT32_MAX ||
-        s.n > INT32_MAX || k > INT32_MAX || !md_blas_layout(s.c_n, s.c_m2, s.n, m)) {
+    if (s.m1 != 1 || s.ko != 1 || s.k0 != 1 || s.k1 != 1 || (s.flags & MD_TILE_NO_C) != 0 ||
+        m > INT32_MAX || s.n > INT32_MAX || k > INT32_MAX ||
+        !md_blas_layout(s.c_n, s.c_m2, s.n, m)) {
         return 0;
     }
     p->trans_a = !md_blas_layout(s.a_k2, s.a_m2, k, m);

@@ -59,6 +59,9 @@ typedef struct {
  * rows are columns of C. Absent axes are of length 1. All fields are int64_t. */
 typedef struct {
     md_tile_axis r1, r2, cols;   /* rows r = i1 * r2 + i2; columns */
+    /* if: SKIP */
+    md_tile_axis skip; /* k0 is two axes: behind each `n` places x and y go on by so much more */
+    /* end: SKIP */
     md_tile_axis k0, k1, k2;     /* summed axes, k2 the fastest */
     md_tile_axis b1, b2;         /* batch axes */
     int64_t elem;                /* bytes of an element: 4, 8 */
@@ -110,6 +113,14 @@ enum {
 #define MD_TILE_SUM2(n1, x1, y1, n, x, y) MD_TILE_SUM3(1, 0, 0, n1, x1, y1, n, x, y)
 #define MD_TILE_SUM3(n0, x0, y0, n1, x1, y1, n, x, y)                                              \
     MD_TILE_AXIS(n0, x0, y0, 0), MD_TILE_AXIS(n1, x1, y1, 0), MD_TILE_AXIS(n, x, y, 0)
+/* if: SKIP */
+#undef MD_TILE_SUM3
+#define MD_TILE_SUM3(n0, x0, y0, n1, x1, y1, n, x, y)                                              \
+    MD_TILE_SUM4(1, 0, 0, n0, x0, y0, n1, x1, y1, n, x, y)
+#define MD_TILE_SUM4(every, skip_x, skip_y, n0, x0, y0, n1, x1, y1, n, x, y)                       \
+    MD_TILE_AXIS(every, skip_x, skip_y, 0), MD_TILE_AXIS(n0, x0, y0, 0),                           \
+        MD_TILE_AXIS(n1, x1, y1, 0), MD_TILE_AXIS(n, x, y, 0)
+/* end: SKIP */
 #define MD_TILE_NO_BATCH MD_TILE_BATCH(1, 0, 0, 0)
 #define MD_TILE_BATCH(n, x, y, c) MD_TILE_BATCH2(1, 0, 0, 0, n, x, y, c)
 #define MD_TILE_BATCH2(n1, x1, y1, c1, n, x, y, c)                                                 \
@@ -372,7 +383,11 @@ MD_INLINE void md_tile_list(const md_tile *s, int32_t *to) {
     for (int64_t i = 0; i < s->k0.n; i++) {
         for (int64_t j = 0; j < s->k1.n; j++) {
             for (int64_t k = 0; k < s->k2.n; k++) {
-                *to++ = (int32_t)(i * s->k0.x + j * s->k1.x + k * s->k2.x);
+                *to = (int32_t)(i * s->k0.x + j * s->k1.x + k * s->k2.x);
+                /* if: SKIP */
+                *to += (int32_t)(i / s->skip.n * s->skip.x);
+                /* end: SKIP */
+                to++;
             }
         }
     }

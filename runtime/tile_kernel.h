@@ -551,6 +551,9 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
     for (int64_t q = 0; q < blocks; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+        /* if: SKIP */
+        yq += b.i0 / s->skip.n * s->skip.y;
+        /* end: SKIP */
         for (int64_t p = 0; p * nr < s->cols.n; p++) {
             MD_TN(pack)
             (MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y,
@@ -584,6 +587,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         const md_tile_sums b = md_tile_sums_of(s, q);
         int64_t nk1 = b.nk1, nk2 = b.nk2, yk1 = s->k1.y;
         const MD_REAL *xq = x + b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
+        /* if: SKIP */
+        xq += b.i0 / s->skip.n * s->skip.x;
+        /* end: SKIP */
         const int32_t *list = NULL;
         /* if: LISTED */
         if (s->is & MD_TILE_LISTED) {
@@ -593,6 +599,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         }
         /* end: LISTED */
         const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+        /* if: SKIP */
+        yq += b.i0 / s->skip.n * s->skip.y;
+        /* end: SKIP */
         const int first = q == q0 && !add;
         const int64_t ahead = s->is & MD_TILE_NEXT ? nk2 : (int64_t)MD_TILE_AHEAD;
         for (int64_t i = 0; i < outer; i++) {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* Extents of absent axes are 1. Strides count elements, may be zero or negative, and are those of
- * whole indices: A[b1, b2, m1, m2, k0, k1, k2] lies at a + b1 * a_b1 + ... . Flat row
+ * whole indices: A[b1, b2, m1, m2, ko, k0, k1, k2] lies at a + b1 * a_b1 + ... . Flat row
  * m = i1 * m2 + i2. */
 typedef struct {
     int64_t b1, b2;                                   /* batch axes: every operand may have them */
@@ -21,6 +21,7 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
+    int64_t ko, a_ko, b_ko;                           /* a summed axis around k0 */
     int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0; STREAMS:
                 * where the plan can, it keeps that flag */
 } md_tile_shape;
@@ -102,7 +103,7 @@ MD_FN md_tile_shape md_tile_normal(md_tile_shape s) {
         s.b2 *= s.b1;
         s.b1 = 1;
     }
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; pass < 3; pass++) {
         if (s.k2 == 1 || s.k1 == 1 || (s.a_k1 == s.k2 * s.a_k2 && s.b_k1 == s.k2 * s.b_k2)) {
             s.a_k2 = s.k2 == 1 ? s.a_k1 : s.a_k2;
             s.b_k2 = s.k2 == 1 ? s.b_k1 : s.b_k2;
@@ -114,6 +115,12 @@ MD_FN md_tile_shape md_tile_normal(md_tile_shape s) {
             s.b_k1 = s.k1 == 1 ? s.b_k0 : s.b_k1;
             s.k1 *= s.k0;
             s.k0 = 1;
+        }
+        if (s.k0 == 1 || s.ko == 1 || (s.a_ko == s.k0 * s.a_k0 && s.b_ko == s.k0 * s.b_k0)) {
+            s.a_k0 = s.k0 == 1 ? s.a_ko : s.a_k0;
+            s.b_k0 = s.k0 == 1 ? s.b_ko : s.b_k0;
+            s.k0 *= s.ko;
+            s.ko = 1;
         }
     }
     return s;
@@ -130,7 +137,7 @@ MD_FN int64_t md_tile_up(int64_t n, int64_t to) {
  * 1/3 of a cycle. */
 MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
     int64_t m = s->m2;
-    int64_t k = s->k0 * s->k1 * s->k2;
+    int64_t k = s->ko * s->k0 * s->k1 * s->k2;
     if (s->n == 1 || s->m1 != 1 || m < 4 || (s->b_n == 1 && s->a_m2 != 1)) {
         return 0;
     }
@@ -165,13 +172,36 @@ MD_FN int md_tile_keeps(const md_tile *p) {
            MD_TILE_KEEP_PART * count <= batches * rows * p->cols.n;
 }
 
+/* The four summed axes of a plan, outermost first. */
+MD_FN void md_tile_unskipped(const md_tile *p, md_tile_axis axis[4]) {
+    const md_tile_axis k0 = p->k0, skip = p->skip;
+    const md_tile_axis outer = {k0.n / skip.n, skip.n * k0.x + skip.x, skip.n * k0.y + skip.y, 0};
+    const md_tile_axis inner = {skip.n, k0.x, k0.y, 0};
+    axis[0] = outer;
+    axis[1] = inner;
+    axis[2] = p->k1;
+    axis[3] = p->k2;
+}
+
+/* Two axes as k0 and what it skips. */
+MD_FN void md_tile_skips(md_tile *p, md_tile_axis outer, md_tile_axis inner) {
+    const md_tile_axis skip = {inner.n, outer.x - inner.n * inner.x,
+                               outer.y - inner.n * inner.y, 0};
+    const md_tile_axis none = {1, 0, 0, 0};
+    const int two = outer.n > 1 && inner.n > 1;
+    p->skip = two ? skip : none;
+    p->k0 = inner.n == 1 ? outer : inner;
+    p->k0.n = outer.n * inner.n;
+}
+
 /* Sorts the summed axes of `p` as Y lies in memory. Gives how many steps of the sum lie there at a
- * stride: all of them, or those of k1 and k2 within each of k0; 0: neither, or no list is made. */
+ * stride: all of them, or those within each of the outermost axis, whose stride in Y is that of k0
+ * then; 0: neither, or no list is made. */
 MD_FN int64_t md_tile_listed_run(md_tile *p) {
-    md_tile_axis axis[3], none = {1, 0, 0, 0};
+    md_tile_axis axis[4], given[4], none = {1, 0, 0, 0};
     int64_t count = 0, all = p->k0.n * p->k1.n * p->k2.n, far = 0;
-    const md_tile_axis given[3] = {p->k0, p->k1, p->k2};
-    for (int i = 0; i < 3; i++) {
+    md_tile_unskipped(p, given);
+    for (int i = 0; i < 4; i++) {
         int64_t at = count;
         if (given[i].n > 1) {
             for (; at > 0 && llabs(axis[at - 1].y) < llabs(given[i].y); at--) {
@@ -192,9 +222,19 @@ MD_FN int64_t md_tile_listed_run(md_tile *p) {
     if (inner > 1) {
         return 0;
     }
-    p->k2 = axis[count - 1];
-    p->k1 = count - inner > 1 ? axis[count - 2] : none;
-    p->k0 = count - inner > 2 || inner == 1 ? axis[0] : none;
+    for (int i = 0; i < 4; i++) {
+        const int64_t from = i - 4 + count; /* those of a run are the last ones */
+        given[i] = from >= inner ? axis[from] : none;
+    }
+    const int outside = count < 4 ? 1 : 0;
+    given[outside] = inner == 1 ? axis[0] : given[outside];
+    md_tile_skips(p, given[0], given[1]);
+    p->k1 = given[2];
+    p->k2 = given[3];
+    if (inner == 1 && outside == 0) { /* the blocks of Y are those of the outermost axis */
+        p->k0.y = axis[0].y;
+        p->skip.y = 0;
+    }
     return run;
 }
 
@@ -208,6 +248,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const md_tile_axis m1 = {s.m1, s.a_m1, 0, s.c_m1};
     const md_tile_axis m2 = {s.m2, s.a_m2, 0, s.c_m2};
     const md_tile_axis n = {s.n, 0, s.n == 1 ? 1 : s.b_n, s.c_n};
+    const md_tile_axis ko = {s.ko, s.a_ko, s.b_ko, 0};
     const md_tile_axis k0 = {s.k0, s.a_k0, s.b_k0, 0};
     const md_tile_axis k1 = {s.k1, s.a_k1, s.b_k1, 0};
     const md_tile_axis k2 = {s.k2, s.a_k2, s.b_k2, 0};
@@ -223,7 +264,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.r1 = swapped ? none : m1;
     p.r2 = swapped ? md_tile_turned(n) : m2;
     p.cols = swapped ? md_tile_turned(m2) : n;
-    p.k0 = swapped ? md_tile_turned(k0) : k0;
+    md_tile_skips(&p, swapped ? md_tile_turned(ko) : ko, swapped ? md_tile_turned(k0) : k0);
     p.k1 = swapped ? md_tile_turned(k1) : k1;
     p.k2 = swapped ? md_tile_turned(k2) : k2;
     p.b1 = swapped ? md_tile_turned(b1) : b1;

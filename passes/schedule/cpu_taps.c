@@ -9,7 +9,7 @@
 #include "passes/schedule/product.h"
 
 enum {
-    TAPS = TUNED(25, 9),       /* most places of a window, of 32 registers */
+    TAPS = TUNED(27, 9),       /* most places of a window, of 32 registers */
     TAPS_TWICE = TUNED(12, 4), /* most of which two registers run along the picture side by side */
     TAPS_LEAST = 4,            /* fewer are soon loaded and stored */
     TAP_TURNS = 8,             /* most along one axis: what MD_UNROLL writes out */

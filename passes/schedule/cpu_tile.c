@@ -16,6 +16,7 @@
 /* --- labels to axes --------------------------------------------------------------------------- */
 
 enum { BATCH, ROWS, COLUMNS, SUMMED, CLASSES };
+enum { GROUPS = 4 }; /* axes of a plan for the sum, most */
 enum { DIGITS = 2 * MD_RANK };
 
 /* One axis of the index space with its stride in A, B and C. */
@@ -29,7 +30,7 @@ typedef struct {
 typedef struct {
     int n, loops, ngroup;
     Digit digit[DIGITS];
-    Digit group[3];
+    Digit group[GROUPS];
 } Class;
 
 struct Tiling {
@@ -121,7 +122,7 @@ static void group_axes(Class *c, int most, int key) {
             next.extent *= c->group[0].extent;
             c->group[0] = next;
         } else if (c->ngroup < most) {
-            memmove(&c->group[1], &c->group[0], sizeof next * 2);
+            memmove(&c->group[1], &c->group[0], sizeof next * (GROUPS - 1));
             c->group[0] = next;
             c->ngroup++;
         } else {
@@ -163,9 +164,9 @@ static bool group_all(Tiling *p, bool smallest, bool *moved) {
     bool columns = move_to_batch(&class[COLUMNS], 1, smallest, &class[BATCH]);
     *moved = rows || columns;
     group_axes(&class[BATCH], 2, 0);
-    group_axes(&class[SUMMED], 3, 1);
+    group_axes(&class[SUMMED], GROUPS, 1);
     if (class[SUMMED].loops > 0) {
-        group_axes(&class[SUMMED], 3, 2);
+        group_axes(&class[SUMMED], GROUPS, 2);
     }
     return true;
 }
@@ -246,7 +247,7 @@ static md_tile_shape plan_shape(const Tiling *p, int flags) {
     Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
     Digit n = group_at(&p->class[COLUMNS], 0);
     Digit k2 = group_at(&p->class[SUMMED], 0), k1 = group_at(&p->class[SUMMED], 1),
-          k0 = group_at(&p->class[SUMMED], 2);
+          k0 = group_at(&p->class[SUMMED], 2), ko = group_at(&p->class[SUMMED], 3);
     md_tile_shape s = {
         .b1 = b1.extent,
         .b2 = b2.extent,
@@ -274,6 +275,9 @@ static md_tile_shape plan_shape(const Tiling *p, int flags) {
         .c_m1 = m1.c,
         .c_m2 = m2.c,
         .c_n = n.c,
+        .ko = ko.extent,
+        .a_ko = ko.a,
+        .b_ko = ko.b,
         .flags = flags,
     };
     return s;

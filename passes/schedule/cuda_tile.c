@@ -8,7 +8,9 @@
 #include <string.h>
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
-    return (*plan = product_tiling(b, part, false)) != NULL;
+    Tiling *p = product_tiling(b, part, false);
+    *plan = p;
+    return p && product_shape(p).ko == 1; /* a sum has three axes there, most */
 }
 
 static int64_t product_flops(const Product *of) {
@@ -59,7 +61,7 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)part;
     const md_tile_shape shape = product_shape(plan);
     Tile *tile = product_emit(b, plan);
-    tile->nplan = (int)(offsetof(md_tile_shape, flags) / sizeof *tile->plan);
+    tile->nplan = (int)(offsetof(md_tile_shape, ko) / sizeof *tile->plan);
     memcpy(tile->plan, &shape, sizeof *tile->plan * (size_t)tile->nplan);
     const bool halves = elem_is_half(tile->as[0]) && tile->as[0] == tile->as[1];
     int64_t batches = shape.b1 * shape.b2, rows = shape.m1 * shape.m2, columns = shape.n;

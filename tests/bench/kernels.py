@@ -32,6 +32,10 @@ CONVOLUTIONS = [(64, 32, 64, 14, 3, 1, 1), (64, 16, 16, 32, 3, 1, 1), (32, 16, 3
                 (16, 64, 128, 32, 3, 2, 1), (16, 128, 128, 16, 3, 1, 1), (8, 128, 256, 16, 3, 2, 1), (8, 256, 256, 8, 3, 1, 1),
                 (8, 64, 64, 56, 3, 1, 1), (4, 128, 128, 28, 3, 1, 1), (32, 64, 64, 16, 1, 1, 0), (16, 64, 256, 16, 1, 1, 0),
                 (16, 256, 64, 16, 1, 1, 0), (64, 16, 32, 14, 5, 1, 2), (32, 32, 32, 28, 5, 1, 2), (8, 32, 64, 28, 7, 2, 3)]
+# the same along three axes
+VOLUMES = [(4, 16, 16, 32, 3, 1, 1), (4, 16, 32, 16, 3, 1, 1), (4, 16, 32, 32, 3, 2, 1), (4, 32, 32, 16, 3, 1, 1), (2, 32, 64, 32, 3, 2, 1),
+           (4, 32, 64, 16, 3, 1, 1), (2, 64, 64, 16, 3, 1, 1), (2, 64, 64, 32, 3, 1, 1), (4, 64, 128, 16, 3, 2, 1), (4, 8, 16, 32, 3, 1, 1),
+           (4, 32, 32, 16, 2, 2, 0), (4, 64, 64, 16, 1, 1, 0), (8, 128, 128, 8, 3, 1, 1)]
 # batch, channels, side, kernel, stride
 DEPTHWISE = [(32, 64, 32, 3, 1), (32, 128, 16, 3, 1), (32, 128, 32, 3, 2), (32, 256, 16, 3, 1), (32, 256, 8, 3, 1),
              (16, 32, 56, 3, 1), (16, 96, 56, 3, 2), (16, 144, 28, 3, 1), (16, 64, 28, 5, 1), (8, 512, 14, 3, 1)]
@@ -57,15 +61,24 @@ model net() -> [{m}, 8] {{
 }}"""
 
 
-def convolutions():
-    for b, c, o, side, k, stride, pad in CONVOLUTIONS:
-        after = (side + 2 * pad - k) // stride + 1
-        yield f"{b} x {c} x {side}^2, {o} {k}x{k} / {stride}", f"""
-model net() -> [{b}, 8, {after}, {after}] {{
-    param image: [{b}, 8, {side}, {side}] ~ normal(0, 1);
-    return image |> before: conv2d({c}, k = 3, pad = 1) |> relu
-        |> kernel: conv2d({o}, k = {k}, stride = {stride}, pad = {pad}, use_bias = false) |> relu |> behind: conv2d(8, k = 3, pad = 1);
+def between(layer, axes, b, c, o, side, k, stride, pad):
+    after = ", ".join([str((side + 2 * pad - k) // stride + 1)] * axes)
+    yield f"{b} x {c} x {side}^{axes}, {o} {'x'.join([str(k)] * axes)} / {stride}", f"""
+model net() -> [{b}, 8, {after}] {{
+    param image: [{b}, 8, {", ".join([str(side)] * axes)}] ~ normal(0, 1);
+    return image |> before: {layer}({c}, k = 3, pad = 1) |> relu
+        |> kernel: {layer}({o}, k = {k}, stride = {stride}, pad = {pad}, use_bias = false) |> relu |> behind: {layer}(8, k = 3, pad = 1);
 }}"""
+
+
+def convolutions():
+    for shape in CONVOLUTIONS:
+        yield from between("conv2d", 2, *shape)
+
+
+def volumes():
+    for shape in VOLUMES:
+        yield from between("conv3d", 3, *shape)
 
 
 def depthwise():
@@ -165,7 +178,7 @@ def attention(mdlc, cc, flags, folder, threads):
                   f"{3 * flops / mine_both:7.2f}   ({rate:.0f})", flush=True)
 
 
-TABLES = {"products": products, "convolutions": convolutions, "depthwise": depthwise}
+TABLES = {"products": products, "convolutions": convolutions, "volumes": volumes, "depthwise": depthwise}
 OTHERS = {"rows": rows, "attention": attention}
 
 

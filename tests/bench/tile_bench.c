@@ -29,7 +29,8 @@ static void print(int id, const char *layout, int64_t m, int64_t n, int64_t k) {
     int ta = layout[0] == 't';
     int tb = layout[1] == 't';
     md_tile_shape s = {1,          1, 1, m, n, 1,          1,          k, 0, 0, 0, ta ? 1 : k, 0, 0,
-                       ta ? m : 1, 0, 0, 0, 0, tb ? 1 : n, tb ? k : 1, 0, 0, 0, n, 1,          0};
+                       ta ? m : 1, 0, 0, 0, 0, tb ? 1 : n, tb ? k : 1, 0, 0, 0, n, 1,          1, 0,
+                       0,          0};
     md_tile p = md_tile_plan(md_tile_normal(s), 4);
     const int64_t *field = (const int64_t *)(const void *)&p;
     printf("static const md_tile plan_%d = {", id);

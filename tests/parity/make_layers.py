@@ -30,6 +30,7 @@ G = {
     "seq": torch.randn(3, 5, 4), "memory": torch.randn(3, 6, 4), "wide": torch.randn(3, 6, 5),
     "q": torch.randn(2, 4, 5, 6), "k": torch.randn(2, 2, 7, 6), "v": torch.randn(2, 2, 7, 3),
     "h": torch.randn(4, 3, 3), "c": torch.randn(4, 3, 3), "x": torch.randn(6, 4),
+    "volume": torch.randn(1, 8, 4, 3, 5, generator=torch.Generator().manual_seed(12)),
 }
 LENGTHS = torch.tensor([5, 2, 3])
 KEEP = torch.tensor([[True, True, False, True, False], [True] * 5, [True, False, True, True, True]])
@@ -299,6 +300,16 @@ LAYERS = [
     ("transformer", "transformer(memory, seq, 2, 2, 2, 6, causal = true, keep_source = keep_memory)", "memory seq,keep_memory",
      nn.Transformer(4, 2, 2, 2, 6, batch_first=True, dropout=0.0), transformer),
 ]
+with torch.random.fork_rng():  # what follows draws as without them
+    LAYERS += [
+        ("conv3d_channels", "conv3d(volume, 9, [2, 3, 2], pad = [1, 1, 0])", "volume",
+         nn.Conv3d(8, 9, (2, 3, 2), padding=(1, 1, 0)), call),
+        ("conv3d_stride", "conv3d(volume, 8, [3, 2, 2], stride = [1, 2, 2], pad = 1, dilation = [2, 1, 1])", "volume",
+         nn.Conv3d(8, 8, (3, 2, 2), (1, 2, 2), 1, (2, 1, 1)), call),
+        ("conv3d_depthwise", "conv3d(volume, 8, 3, pad = 1, groups = 8)", "volume", nn.Conv3d(8, 8, 3, padding=1, groups=8), call),
+        ("conv_transpose3d_channels", "conv_transpose3d(volume, 8, [2, 3, 2], pad = [0, 1, 1])", "volume",
+         nn.ConvTranspose3d(8, 8, (2, 3, 2), padding=(0, 1, 1)), call),
+    ]
 TYPES = {"n": "i32[3]", "keep": "bool[3, 5]", "keep_memory": "bool[3, 6]"}
 
 

@@ -93,7 +93,7 @@ static void check(md_tile_shape s) {
 
 static md_tile_shape dense(int64_t m, int64_t n, int64_t k, int ta, int tb, int flags) {
     md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0,    0,
-                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
+                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, 1, 0, 0, flags};
     if (ta) {
         s.a_m2 = 1;
         s.a_k2 = m;
@@ -116,7 +116,7 @@ static void test_layouts(void **state) {
     }
     /* Two batch axes, heads of a row: pitches larger than the rows. */
     md_tile_shape s = {2, 3,  1, 5, 5, 1, 1,  4,  60, 4, 0, 12, 0, 0,
-                       1, 60, 4, 0, 0, 1, 12, 75, 25, 0, 5, 1,  0};
+                       1, 60, 4, 0, 0, 1, 12, 75, 25, 0, 5, 1,  1, 0, 0,  0};
     check(s);
     /* Rows and sums that merge. */
     md_tile_shape u = dense(12, 5, 6, 0, 0, 0);

@@ -135,6 +135,7 @@ static void check(int half) {
                              .m1 = 1,
                              .m2 = M,
                              .n = N,
+                             .ko = 1,
                              .k0 = 1,
                              .k1 = 1,
                              .k2 = K,

@@ -76,7 +76,7 @@ static md_tile plan_of(int along, int64_t batch, int64_t m, int64_t n, int64_t k
     const md_tile_shape s = {.b1 = 1, .b2 = batch, .m1 = 1, .m2 = m, .n = n, .k0 = 1, .k1 = 1,
                              .k2 = k, .a_b2 = m * k, .a_m2 = along ? k : 1,
                              .a_k2 = along ? 1 : m, .b_b2 = n * k, .b_k2 = along ? 1 : n,
-                             .b_n = along ? k : 1, .c_b2 = m * n, .c_m2 = n, .c_n = 1,
+                             .b_n = along ? k : 1, .c_b2 = m * n, .c_m2 = n, .c_n = 1, .ko = 1,
                              .flags = flags};
     return md_tile_plan(md_tile_normal(s), 4);
 }
@@ -178,7 +178,7 @@ static void check_far(int along, int wide, int64_t m, int64_t n, int64_t k) {
     const int64_t bytes = wide ? 4 : 2;
     const md_tile_shape s = {.b1 = 1, .b2 = 1, .m1 = 1, .m2 = m, .n = n, .k0 = 1, .k1 = 1, .k2 = k,
                              .a_m2 = k, .a_k2 = 1, .b_k2 = along ? 1 : n, .b_n = along ? k : 1,
-                             .c_m2 = n, .c_n = 1,
+                             .c_m2 = n, .c_n = 1, .ko = 1,
                              .flags = MD_TILE_HALF | (wide ? MD_TILE_WIDE_B : 0)};
     far_plan = md_tile_plan(md_tile_normal(s), 4);
     const int swapped = (far_plan.is & MD_TILE_SWAPPED) != 0;

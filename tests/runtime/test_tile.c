@@ -19,6 +19,8 @@ static Case case_random(void) {
     s->m2 = big == 0 && s->m1 == 1 ? draw(1, 300) : draw(1, s->m1 > 5 ? 7 : 40);
     s->n = big == 1 ? draw(1, 400) : draw(1, 70);
     s->k0 = draw(0, 4) == 0 ? draw(1, 3) : 1;
+    s->ko = draw(0, 3) == 0 ? draw(1, 3) : 1;
+    s->k0 += s->ko > 1;
     s->k1 = draw(0, 2) == 0 ? draw(1, 6) : 1;
     s->k2 = big == 2 ? draw(1, 1700) : draw(1, 40);
     if (big == 2) {
@@ -29,14 +31,15 @@ static Case case_random(void) {
     if ((s->flags & MD_TILE_ADD) == 0 && draw(0, 3) == 0) {
         s->flags |= MD_TILE_NO_C;
     }
-    int64_t ea[] = {s->b1, s->b2, s->m1, s->m2, s->k0, s->k1, s->k2};
-    int64_t *sa[] = {&s->a_b1, &s->a_b2, &s->a_m1, &s->a_m2, &s->a_k0, &s->a_k1, &s->a_k2};
-    int64_t eb[] = {s->b1, s->b2, s->k0, s->k1, s->k2, s->n};
-    int64_t *sb[] = {&s->b_b1, &s->b_b2, &s->b_k0, &s->b_k1, &s->b_k2, &s->b_n};
+    int64_t ea[] = {s->b1, s->b2, s->m1, s->m2, s->ko, s->k0, s->k1, s->k2};
+    int64_t *sa[] = {&s->a_b1, &s->a_b2, &s->a_m1, &s->a_m2,
+                     &s->a_ko, &s->a_k0, &s->a_k1, &s->a_k2};
+    int64_t eb[] = {s->b1, s->b2, s->ko, s->k0, s->k1, s->k2, s->n};
+    int64_t *sb[] = {&s->b_b1, &s->b_b2, &s->b_ko, &s->b_k0, &s->b_k1, &s->b_k2, &s->b_n};
     int64_t ec[] = {s->b1, s->b2, s->m1, s->m2, s->n};
     int64_t *sc[] = {&s->c_b1, &s->c_b2, &s->c_m1, &s->c_m2, &s->c_n};
-    lay_out(sa, ea, 7, 1, &t.a_size, &t.a_zero);
-    lay_out(sb, eb, 6, 1, &t.b_size, &t.b_zero);
+    lay_out(sa, ea, 8, 1, &t.a_size, &t.a_zero);
+    lay_out(sb, eb, 7, 1, &t.b_size, &t.b_zero);
     lay_out(sc, ec, 5, 0, &t.c_size, &t.c_zero);
     if (draw(0, 3) == 0) { /* rows lie side by side, or at one stride */
         s->flags |= MD_TILE_ACROSS;
@@ -66,6 +69,7 @@ static void test_random(void **state) {
     (void)state;
     int swapped = 0, packed = 0, kept = 0, chunks = 0, wide = 0, groups = 0, half = 0, taken = 0;
     int across = 0, both = 0, f16 = 0, listed = 0, short_runs = 0;
+    int skips = 0, skips_half = 0, skips_swapped = 0;
     for (int i = 0; i < 1000; i++) {
         Case t = case_random();
         md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
@@ -75,7 +79,12 @@ static void test_random(void **state) {
         kept += (t.plan.is & MD_TILE_KEPT) != 0;
         chunks += t.plan.chunks > 1;
         listed += (t.plan.is & MD_TILE_LISTED) != 0;
-        short_runs += (t.plan.is & MD_TILE_LISTED) && t.plan.kb1 < s.k0 * s.k1 * s.k2;
+        short_runs += (t.plan.is & MD_TILE_LISTED) && t.plan.kb1 < s.ko * s.k0 * s.k1 * s.k2;
+        if (t.plan.skip.n > 1) {
+            skips++;
+            skips_half += (t.plan.is & MD_TILE_HALF) != 0;
+            skips_swapped += (t.plan.is & MD_TILE_SWAPPED) != 0;
+        }
         f16 += (t.plan.is & MD_TILE_LONE) != 0;
         half += (t.plan.is & MD_TILE_HALF) && !(t.plan.is & MD_TILE_LONE);
         const int64_t pairs = MD_TILE_TAKEN | MD_TILE_HALF;
@@ -91,8 +100,10 @@ static void test_random(void **state) {
     }
     printf("  of 1000: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d, "
            "of bf16 %d, their rows packed %d, of lone lanes %d, across %d, swapped too %d, listed "
-           "%d, by runs %d\n", swapped, packed, kept, wide, groups, chunks, half, taken, f16,
-           across, both, listed, short_runs);
+           "%d, by runs %d; of four axes %d, of them in 16 bits %d, swapped %d\n", swapped, packed,
+           kept, wide, groups, chunks, half, taken, f16, across, both, listed, short_runs, skips,
+           skips_half, skips_swapped);
+    assert_true(skips > 40 && skips_half > 5 && skips_swapped > 10);
     assert_true(across > 100 && both > 5 && f16 > 50 && made_x > 50 && made_y > 2);
     assert_true(half > taken + 5 && taken > 20 && swapped > 20);
     assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20 && short_runs > 20 &&
@@ -104,7 +115,7 @@ static Case case_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int fl
     Case t;
     memset(&t, 0, sizeof t);
     md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0,    0,
-                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
+                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, 1, 0, 0, flags};
     if (ta == 't') {
         s.a_m2 = 1;
         s.a_k2 = m;
@@ -217,7 +228,7 @@ static void test_pitches(void **state) {
     (void)state;
     const int64_t b = 32, t = 128, m = 1024, n = 256;
     md_tile_shape s = {0};
-    s.b1 = s.b2 = s.m1 = s.k0 = 1;
+    s.b1 = s.b2 = s.m1 = s.ko = s.k0 = 1;
     s.m2 = m, s.n = n, s.k1 = t, s.k2 = b;
     s.a_m2 = 1, s.a_k1 = b * m, s.a_k2 = m;
     s.b_n = 1, s.b_k1 = n, s.b_k2 = t * n;
@@ -280,7 +291,7 @@ static void test_groups(void **state) {
                            i % 2 == 0 ? image : image * m, i % 2 == 0 ? row : row * m,
                            i % 2 == 0 ? 1 : m,
                            0, 0, image * n, row * n, n, 1,
-                           0, 0, 0, n, 1, i < 3 ? 0 : MD_TILE_ADD};
+                           0, 0, 0, n, 1, 1, 0, 0, i < 3 ? 0 : MD_TILE_ADD};
         /* clang-format on */
         if (i % 3 == 2) { /* weights stored [out, in] */
             s.b_k0 = image;
@@ -319,7 +330,7 @@ static void test_window(void **state) {
             md_tile_shape s = {2, 1, height, width, out, 1, kh, kw * c,
                                h * w * c, 0, step * w * c, step * c, 0, w * c, 1,
                                0, 0, 0, kw * c * out, out, 1,
-                               height * width * out, 0, width * out, out, 1, 0};
+                               height * width * out, 0, width * out, out, 1, 1, 0, 0, 0};
             /* clang-format on */
             t.shape = s;
             t.elem = 4;
@@ -332,6 +343,48 @@ static void test_window(void **state) {
             case_check(&t);
             case_free(&t);
         }
+    }
+}
+
+/* The same along three axes, and the adjoint by its input: sums of four axes of windows with their
+ * channels last, weights [out, c, kd, kh, kw] of which the adjoint sums the first axis, its taps in
+ * reverse. Few batches go by a list, for more the panels of the weights are kept. */
+static void test_volumes(void **state) {
+    (void)state;
+    const int64_t c = 8, out = 20, height = 9, width = 12, taps = 27;
+    for (int i = 0; i < 16; i++) {
+        const int64_t samples = i & 1 ? 11 : 1, depth = i & 1 ? 2 : 1, step = i & 2 ? 2 : 1;
+        const int64_t adjoint = i & 4, sum = adjoint ? out : c, columns = adjoint ? c * 3 : out;
+        const int64_t row = ((width - 1) * step + 3) * sum, plane = ((height - 1) * step + 3) * row;
+        const int64_t image = ((depth - 1) * step + 3) * plane;
+        Case t;
+        memset(&t, 0, sizeof t);
+        /* clang-format off */
+        md_tile_shape s = {samples, depth, height, width, columns, 3, 3, sum,
+                           image, step * plane, step * row, step * sum, row, sum, 1,
+                           0, 0, 3, 1, taps, sum * taps,
+                           depth * height * width * columns, height * width * columns,
+                           width * columns, columns, 1, 3, plane, 9, i & 8 ? MD_TILE_HALF : 0};
+        /* clang-format on */
+        if (adjoint) {
+            s.b_ko = -9, s.b_k0 = -3, s.b_k1 = -1, s.b_k2 = columns * taps, s.b_n = taps;
+            t.b_zero = taps - 1;
+        }
+        t.shape = s;
+        t.elem = 4;
+        t.plan = md_tile_plan(md_tile_normal(s), 4);
+        assert_true(t.plan.skip.n == 3 || (t.plan.is & MD_TILE_LISTED));
+#ifndef MDLC_ODD_SIZES
+        const int64_t few = i & 8 ? 0 : MD_TILE_LISTED;
+        const int64_t want = samples > 1 ? MD_TILE_KEPT : few;
+        assert_int_equal(t.plan.is & (MD_TILE_KEPT | MD_TILE_LISTED), want);
+#endif
+        t.a_size = samples * image;
+        t.b_size = out * c * 3 * taps;
+        t.c_size = samples * depth * height * width * columns;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
     }
 }
 
@@ -350,7 +403,7 @@ static void test_taps(void **state) {
         md_tile_shape s = {1, taps, c, taps, out, batch, height, width,
                            0, w * c, 1, c, h * w * c, step * w * c, step * c,
                            0, 0, height * width * out, width * out, out, 1,
-                           0, taps, taps * taps, 1, c * taps * taps,
+                           0, taps, taps * taps, 1, c * taps * taps, 1, 0, 0,
                            MD_TILE_NO_C | MD_TILE_HALF};
         /* clang-format on */
         s.flags |= draw(0, 2) == 0 ? MD_TILE_WIDE_A : 0;
@@ -504,6 +557,12 @@ static void test_specialised(void **state) {
     check_fixed(&weights, weights_large_part, 't', 'n', 128, 128, 128);
 }
 
+/* Where step k of a sum of four axes lies. */
+static int64_t step(int64_t k, int64_t k0, int64_t k1, int64_t k2, const int64_t *stride) {
+    return k / k2 / k1 / k0 * stride[0] + k / k2 / k1 % k0 * stride[1] + k / k2 % k1 * stride[2] +
+           k % k2 * stride[3];
+}
+
 /* Merging keeps every address. */
 static void test_normal(void **state) {
     (void)state;
@@ -518,9 +577,13 @@ static void test_normal(void **state) {
             s.a_k0 = s.k1 * s.a_k1;
             s.b_k0 = s.k1 * s.b_k1;
         }
+        if (draw(0, 1) == 0) {
+            s.a_ko = s.k0 * s.a_k0;
+            s.b_ko = s.k0 * s.b_k0;
+        }
         md_tile_shape u = md_tile_normal(s);
         assert_int_equal(s.m1 * s.m2, u.m1 * u.m2);
-        assert_int_equal(s.k0 * s.k1 * s.k2, u.k0 * u.k1 * u.k2);
+        assert_int_equal(s.ko * s.k0 * s.k1 * s.k2, u.ko * u.k0 * u.k1 * u.k2);
         assert_int_equal(s.b1 * s.b2, u.b1 * u.b2);
         for (int64_t m = 0; m < s.m1 * s.m2; m++) {
             assert_int_equal(m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2,
@@ -528,13 +591,13 @@ static void test_normal(void **state) {
             assert_int_equal(m / s.m2 * s.c_m1 + m % s.m2 * s.c_m2,
                              m / u.m2 * u.c_m1 + m % u.m2 * u.c_m2);
         }
-        for (int64_t k = 0; k < s.k0 * s.k1 * s.k2; k++) {
-            assert_int_equal(
-                k / s.k2 / s.k1 * s.a_k0 + k / s.k2 % s.k1 * s.a_k1 + k % s.k2 * s.a_k2,
-                k / u.k2 / u.k1 * u.a_k0 + k / u.k2 % u.k1 * u.a_k1 + k % u.k2 * u.a_k2);
-            assert_int_equal(
-                k / s.k2 / s.k1 * s.b_k0 + k / s.k2 % s.k1 * s.b_k1 + k % s.k2 * s.b_k2,
-                k / u.k2 / u.k1 * u.b_k0 + k / u.k2 % u.k1 * u.b_k1 + k % u.k2 * u.b_k2);
+        const int64_t sa[] = {s.a_ko, s.a_k0, s.a_k1, s.a_k2};
+        const int64_t sb[] = {s.b_ko, s.b_k0, s.b_k1, s.b_k2};
+        const int64_t ua[] = {u.a_ko, u.a_k0, u.a_k1, u.a_k2};
+        const int64_t ub[] = {u.b_ko, u.b_k0, u.b_k1, u.b_k2};
+        for (int64_t k = 0; k < s.ko * s.k0 * s.k1 * s.k2; k++) {
+            assert_int_equal(step(k, s.k0, s.k1, s.k2, sa), step(k, u.k0, u.k1, u.k2, ua));
+            assert_int_equal(step(k, s.k0, s.k1, s.k2, sb), step(k, u.k0, u.k1, u.k2, ub));
         }
         for (int64_t b = 0; b < s.b1 * s.b2; b++) {
             assert_int_equal(index3(b, &s, s.a_b1, s.a_b2), index3(b, &u, u.a_b1, u.a_b2));
@@ -548,6 +611,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
+        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
         cmocka_unit_test(test_few_columns), cmocka_unit_test(test_groups),
         cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),

@@ -254,11 +254,13 @@ static void case_fill(Case *t) {
                      m % s->m2 * s->c_m2 + n * s->c_n;
         double sum = (s->flags & MD_TILE_ADD) != 0 ? t->c[pc] : 0.0;
         double size = fabs(sum);
-        for (int64_t k0 = 0; k0 < s->k0; k0++) {
+        for (int64_t at = 0; at < s->ko * s->k0; at++) {
+            const int64_t ka = at / s->k0 * s->a_ko + at % s->k0 * s->a_k0;
+            const int64_t kb = at / s->k0 * s->b_ko + at % s->k0 * s->b_k0;
             for (int64_t k1 = 0; k1 < s->k1; k1++) {
                 for (int64_t k2 = 0; k2 < s->k2; k2++) {
-                    double x = t->a[pa + k0 * s->a_k0 + k1 * s->a_k1 + k2 * s->a_k2] *
-                               t->b[pb + k0 * s->b_k0 + k1 * s->b_k1 + k2 * s->b_k2];
+                    double x = t->a[pa + ka + k1 * s->a_k1 + k2 * s->a_k2] *
+                               t->b[pb + kb + k1 * s->b_k1 + k2 * s->b_k2];
                     sum += x;
                     size += fabs(x);
                 }

@@ -138,6 +138,21 @@ static void sequence(Chain *c) {
     }
 }
 
+/* A convolution along three axes, the channels being places. */
+static void volume(Chain *c, int64_t out, int64_t k, int64_t stride, int64_t pad) {
+    text_printf(&c->body, "%*sh%d = (h%d as [N, 1, %lld, %lld, %lld]) |> ", c->indent, "", c->n + 1,
+                c->n, (long long)c->dim[0], (long long)c->dim[1], (long long)c->dim[2]);
+    text_printf(&c->body, "l%d: conv3d(%lld, %lld, stride = %lld, pad = %lld);\n", c->n,
+                (long long)out, (long long)k, (long long)stride, (long long)pad);
+    for (int i = 0; i < 3; i++) {
+        c->dim[i] = (c->dim[i] + 2 * pad - k) / stride + 1;
+    }
+    c->dim[0] *= out;
+    text_printf(&c->body, "%*sh%d = h%d as [N, %lld, %lld, %lld];\n", c->indent, "", c->n + 2,
+                c->n + 1, (long long)c->dim[0], (long long)c->dim[1], (long long)c->dim[2]);
+    c->n += 2;
+}
+
 static void image(Chain *c) {
     int64_t out = 1 + rt_below(c->r, 4), k = 1 + rt_below(c->r, 3), least = c->dim[1];
     least = c->dim[2] < least ? c->dim[2] : least;
@@ -146,6 +161,10 @@ static void image(Chain *c) {
     case 1: {
         int64_t stride = 1 + rt_below(c->r, 2), pad = rt_below(c->r, 2);
         if (least + 2 * pad < k) {
+            return;
+        }
+        if (c->dim[0] + 2 * pad >= k && rt_chance(c->r, 25)) {
+            volume(c, 1 + out / 4, k, stride, pad);
             return;
         }
         stage(c, str_printf(c->r->arena, "%%: conv2d(%lld, %lld, stride = %lld, pad = %lld%s)",

@@ -173,6 +173,63 @@ static void test_halo(void **state) {
     }
 }
 
+/* A copy of a volume whose axes do not stand in their order. */
+static bool is_mixed_pad(const Node *node) {
+    bool mixed = false;
+    for (int i = 2; is_turned_pad(node) && node->type->rank == 5 && i < 4; i++) {
+        mixed = mixed || node->in[0]->attr->map[i] < node->in[0]->attr->map[i - 1];
+    }
+    return mixed;
+}
+
+/* The same along three axes of different extents, with taps that go backwards, too: the axes of a
+ * copy stand in their order. */
+static void test_halo_of_volumes(void **state) {
+    (void)state;
+    static const int8_t la[] = {0, 1, 2, 3, 4, 5, 6, 7}, lb[] = {8, 1, 3, 5, 7};
+    static const int8_t lo[] = {0, 8, 2, 4, 6};
+    int turned = 0;
+    for (uint64_t i = 0; i < 40; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 5000 + i);
+        Sample *s = &f.s;
+        Graph *g = f.g;
+        int64_t c = sample_below(s, 2) ? 9 : 2, o = sample_below(s, 3) ? 8 : 3;
+        int64_t n = 4 + (int64_t)sample_below(s, 2), k = 1 + (int64_t)sample_below(s, 3);
+        int64_t stride = 1 + (int64_t)sample_below(s, 2), d = 1 + (int64_t)(k < 3 && i % 2);
+        int64_t pad = (int64_t)sample_below(s, 3), reach = d * (k - 1);
+        Border border = sample_below(s, 3) ? BORDER_VALUE : BORDER_WRAP;
+        bool back = sample_below(s, 3) == 0;
+        Type tx = {.elem = TY_F64, .rank = 5, .dim = {2, c, n, n + 1, n + 2}};
+        Type tw = {.elem = TY_F64, .rank = 5, .dim = {o, c, k, k, k}};
+        Node *x = sample_input(s, tx, -1, 1), *w = sample_input(s, tw, -1, 1), *win = x;
+        for (int axis = 0; axis < 3; axis++) {
+            int64_t count = (n + axis + 2 * pad - reach - 1) / stride + 1;
+            win = node_window(g, win, 2 + 2 * axis, stride, back ? -d : d,
+                              back ? pad - reach : pad, count, k, border, 0);
+        }
+        region_result(f.region, node_contract(g, win, w, la, lb, lo, 5));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_halo(g, before);
+        region_verify(after, STAGE_OPTIMISED);
+        bool wide = o >= 8 && c >= 8 && pad > 0 && !ODD_SIZES;
+        bool whole = stride == 1 && border == BORDER_VALUE;
+        int mixed = fixture_count(&f, after, is_mixed_pad);
+        int pads = fixture_count(&f, after, is_turned_pad);
+        if (wide && (fixture_count(&f, after, is_bordered_window) > 0 || pads == 0 || mixed > 0 ||
+                     (whole && fixture_count(&f, after, is_overlap) > 0))) {
+            fail_msg("%d: %d copies, %d in another order, %d borders, %d sums over windows", (int)i,
+                     pads, mixed, fixture_count(&f, after, is_bordered_window),
+                     fixture_count(&f, after, is_overlap));
+        }
+        turned += wide;
+        assert_true(difference(&f, before, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+    assert_true(turned > 5 || ODD_SIZES);
+}
+
 static bool has_channels_last(const Node *node) {
     const Attr *a = node->attr;
     int axis = node->type->rank - 1;
@@ -235,6 +292,7 @@ static void test_halo_of_channels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_halo),
+        cmocka_unit_test(test_halo_of_volumes),
         cmocka_unit_test(test_halo_of_few),
         cmocka_unit_test(test_halo_of_terms),
         cmocka_unit_test(test_halo_of_channels),

@@ -103,6 +103,56 @@ static void test_shared_rows(void **state) {
     assert_int_equal(shape_of(text, &free_work).unrolled, 1);
 }
 
+/* Tiles and loops of all kernels of an entry that does not stand in loops. */
+static Shape shapes_of(const char *text) {
+    Dumped m;
+    const Program *p = compiled_target(&m, text, &target_cpu);
+    assert_non_null(p);
+    const ProgramEntry *e = p->entry.at[p->entry.count - 1];
+    Shape all = {0};
+    for (int i = 0; i < e->step.count; i++) {
+        const Kernel *k = e->step.at[i]->kernel;
+        for (int j = 0; k && j < k->body.count; j++) {
+            const bool tile = k->body.at[j]->kind == STMT_TILE;
+            Shape shape = {0};
+            count_list(&k->body.at[j]->body, &shape);
+            all.tiles += tile;
+            all.loops += tile ? 0 : shape.tiles; /* a tile in a loop */
+        }
+    }
+    dumped_done(&m);
+    return all;
+}
+
+/* A convolution along three axes is a product, and so are its gradients by the input and by the
+ * weights: sums of four axes. None stands in loops. */
+static void test_volumes(void **state) {
+    (void)state;
+    static const char *const layers[] = {
+        "conv3d(32, 3, pad = 1)",
+        "conv3d(32, 3, pad = 1, stride = 2)",
+        "conv3d(32, 3, pad = 2, dilation = 2)",
+        "conv3d(32, [1, 3, 5], pad = [0, 1, 2])",
+        "conv3d(32, [3, 1, 1])",
+        "conv3d(32, 2, mode = \"circular\", pad = 1)",
+        "conv_transpose3d(32, 3, pad = 1)",
+        "conv_transpose3d(32, 2, stride = 2)",
+    };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers && !ODD_SIZES; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "use nn;\nmodel net(x: [4, 16, 10, 9, 8]) { return x |> l: %s; }\n"
+                 "entry f(x: [4, 16, 10, 9, 8]) {\n    y = net(x);\n"
+                 "    return y = y, dx = vjp(y, x, cos(y)),\n"
+                 "        dw = vjp(y, net.l.weight, cos(y));\n}\n",
+                 layers[i]);
+        Shape shape = shapes_of(text);
+        if (shape.tiles != 3 || shape.loops > 0) {
+            fail_msg("%d products, %d in loops: %s", shape.tiles, shape.loops, layers[i]);
+        }
+    }
+}
+
 /* Windows along vectors of channels ask for lines of a tensor that no cache holds: of those of a
  * window the last one alone. */
 static void test_ahead(void **state) {
@@ -193,7 +243,7 @@ int main(void) {
         cmocka_unit_test(test_product),  cmocka_unit_test(test_threads),
         cmocka_unit_test(test_blocks),   cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),    cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_launches), cmocka_unit_test(test_volumes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
