@@ -530,9 +530,12 @@ static void join_device(const Emit *e, Parts *parts, Text *out) {
 
 /* What is to be read comes first: declarations, the interface, the model. */
 static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
-    text_add(&parts->front,
-             "#ifdef MD_RUNTIME\n#error \"several models in one file: compile each alone, or emit "
-             "them with --runtime=whole\"\n#endif\n#define MD_RUNTIME\n\n");
+    text_add(
+        &parts->front,
+        "#ifdef MD_RUNTIME\n#error \"several models in one file: compile each alone, or emit "
+        "them with --runtime=whole\"\n"
+        "#elif defined(__GNUC__) && __GNUC__ >= 8 && defined(__OPTIMIZE__) /* it takes long */\n"
+        "#pragma GCC optimize(\"no-ipa-cp-clone\")\n#endif\n#define MD_RUNTIME\n\n");
     pieces_scan_front(pieces, parts->api.at, parts->api.len);
     pieces_scan_front(pieces, out->at, out->len);
     pieces_scan(pieces, parts->services.at, parts->services.len);

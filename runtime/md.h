@@ -20,7 +20,7 @@
 #if !defined(__clang__) && __GNUC__ >= 8
 #define MD_COLD static __attribute__((cold, noinline, optimize("Og"), unused))
 #define MD_NOINLINE static __attribute__((noipa, unused)) /* nor copied for constant arguments */
-#define MD_LIST __attribute__((optimize("Og"))) /* those are better compiled by themselves */
+#define MD_LIST __attribute__((optimize("O0"))) /* nor put into it, nor its pointers in registers */
 #else
 #define MD_COLD static inline __attribute__((cold, unused))
 #define MD_NOINLINE static __attribute__((noinline, unused))

@@ -18,6 +18,8 @@
  */
 #ifdef MD_RUNTIME
 #error "several models in one file: compile each alone, or emit them with --runtime=whole"
+#elif defined(__GNUC__) && __GNUC__ >= 8 && defined(__OPTIMIZE__) /* it takes long */
+#pragma GCC optimize("no-ipa-cp-clone")
 #endif
 #define MD_RUNTIME
 
