@@ -365,7 +365,8 @@ static const char *flags_text(Arena *arena, int64_t is) {
     } flags[] = {{MD_TILE_ADD, "ADD"},         {MD_TILE_SHARED, "SHARED"},
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
-                 {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
+                 {MD_TILE_DOTS, "DOTS"},       {MD_TILE_ALONG, "ALONG"},
+                 {MD_TILE_KEPT, "KEPT"},
                  {MD_TILE_UNCUT, "UNCUT"},     {MD_TILE_LISTED, "LISTED"},
                  {MD_TILE_NEXT, "NEXT"},       {MD_TILE_CLAIMED, "CLAIMED"},
                  {MD_TILE_HELPED, "HELPED"},   {MD_TILE_TAKEN, "TAKEN"},
@@ -468,13 +469,12 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
         return;
     }
     const md_tile plan = tile_plan(tile), *p = &plan;
-    bool dots = p->is & MD_TILE_DOTS, turned = md_tile_turns(p);
+    bool dots = p->is & MD_TILE_DOTS, along = p->is & MD_TILE_ALONG, turned = md_tile_turns(p);
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
-    /* The last columns of a machine's vectors are packed where they do not fill one. */
     bool half = p->is & MD_TILE_HALF;
-    bool whole = p->cols.n * p->elem % MD_ALIGN == 0;
-    bool packed = !dots && !half && ((p->is & MD_TILE_PACKED) || !whole);
+    bool packed = !dots && !along && !half && ((p->is & MD_TILE_PACKED) || md_tile_packs_last(p));
     add_feature(arena, list, "DOTS", dots);
+    add_feature(arena, list, "ALONG", along);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
     add_feature(arena, list, "LISTED", p->is & MD_TILE_LISTED);

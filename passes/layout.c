@@ -29,6 +29,18 @@ enum {
 static const Turn straight = {0, 0};
 static const char asked_as_it_is = 0; /* the note of a value that nothing wants turned */
 
+/* The view that a value is seen through, where its channels are worth to lie side by side: in loops
+ * along fewer (a product with several places in a vector gives such, passes/halo.c) few lanes would
+ * work, and the gradient of weights has no use for them so: what is made of them lies straight. */
+static Turn channels_turn(const Node *x) {
+    Turn t = turn_of(x);
+    int64_t channels = 1;
+    for (int i = t.axis; i < t.axis + t.count; i++) {
+        channels *= x->type->dim[i];
+    }
+    return channels < LEAST_CHANNELS ? straight : t;
+}
+
 /* --- products --------------------------------------------------------------------------------- */
 
 /* The labels of operand `k`, and of the other one. */
@@ -42,7 +54,7 @@ static bool has_label(const Node *n, Node *const *in, int k, int label) {
 
 /* Are the channels of operand `k` summed, or those of the other operand as well? */
 static bool channels_end(const Node *n, Node *const *in, int k) {
-    Turn t = turn_of(in[k]);
+    Turn t = channels_turn(in[k]);
     bool end = t.count > 0;
     for (int i = t.axis; i < t.axis + t.count; i++) {
         int label = labels(n, k)[i];
@@ -82,7 +94,7 @@ static Node *product_behind(Graph *g, const Node *n, Node *const *in, Turn t) {
     int8_t list[2][MD_RANK], to[MD_RANK];
     Node *operand[2];
     for (int k = 0; k < 2; k++) {
-        Turn own = halo_turns(n, k) ? straight : turn_of(in[k]);
+        Turn own = halo_turns(n, k) ? straight : channels_turn(in[k]);
         int rank = in[k]->type->rank;
         for (int i = 0; i < rank; i++) {
             list[k][turn_place(own, rank, i)] = labels(n, k)[i];
@@ -97,7 +109,7 @@ static Node *product_behind(Graph *g, const Node *n, Node *const *in, Turn t) {
 
 static Node *contract_rule(Graph *g, const Node *n, Node *const *in) {
     Turn t = n->note == &asked_as_it_is ? straight : product_turn(n, in);
-    bool any = t.count > 0 || turn_of(in[0]).count > 0 || turn_of(in[1]).count > 0;
+    bool any = t.count > 0 || channels_turn(in[0]).count > 0 || channels_turn(in[1]).count > 0;
     return any ? turn_view(g, product_behind(g, n, in, t), t) : NULL;
 }
 
@@ -113,7 +125,7 @@ static Type type_behind(Type type, Turn t) {
 static Turn first_turn(const Node *n, Node *const *in) {
     Turn t = straight;
     for (int k = 0; k < n->nin && t.count == 0; k++) {
-        t = turn_of(in[k]);
+        t = channels_turn(in[k]);
     }
     return t;
 }
@@ -176,7 +188,7 @@ static Turn turn_of_rank(Turn t, int rank) {
 /* The turn of what is left when `axes` of the operand are folded; false: its channels would be in
  * front of all else. */
 static bool folded_turn(const Node *n, const Node *x, uint32_t axes, Turn *left) {
-    *left = turn_without(turn_of(x), axes);
+    *left = turn_without(channels_turn(x), axes);
     if (left->count > 0 && left->axis < 1 && left->count < n->type->rank) {
         return false;
     }
@@ -200,7 +212,7 @@ static Node *fold_behind(Graph *g, OpCode op, Node *x, uint32_t axes) {
 
 static Node *fold_rule(Graph *g, const Node *n, Node *const *in) {
     Turn left;
-    uint32_t axes = turn_axes(turn_of(in[0]), in[0]->type->rank, n->attr->axes);
+    uint32_t axes = turn_axes(channels_turn(in[0]), in[0]->type->rank, n->attr->axes);
     return folded_turn(n, in[0], n->attr->axes, &left)
                ? turn_view(g, fold_behind(g, n->op, in[0]->in[0], axes), left)
                : NULL;
@@ -208,7 +220,7 @@ static Node *fold_rule(Graph *g, const Node *n, Node *const *in) {
 
 static Node *argfold_rule(Graph *g, const Node *n, Node *const *in) {
     Turn left;
-    int axis = turn_place(turn_of(in[0]), in[0]->type->rank, n->attr->axis);
+    int axis = turn_place(channels_turn(in[0]), in[0]->type->rank, n->attr->axis);
     return folded_turn(n, in[0], 1u << n->attr->axis, &left)
                ? turn_view(g, node_argfold(g, n->op, in[0]->in[0], axis), left)
                : NULL;
@@ -220,7 +232,7 @@ static bool inside(Turn t, int axis) {
 
 static Node *window_rule(Graph *g, const Node *n, Node *const *in) {
     const Attr *a = n->attr;
-    Turn t = turn_of(in[0]);
+    Turn t = channels_turn(in[0]);
     if (inside(t, a->axis)) {
         return NULL;
     }
@@ -232,7 +244,7 @@ static Node *window_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 static Node *overlap_add_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]);
+    Turn t = channels_turn(in[0]);
     Attr a = attr_copy(n->attr);
     if (inside(t, a.axis) || inside(t, a.axis + 1)) {
         return NULL;
@@ -244,7 +256,7 @@ static Node *overlap_add_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 static Node *pad_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]);
+    Turn t = channels_turn(in[0]);
     int64_t lo[MD_RANK], hi[MD_RANK];
     turn_list(t, n->type->rank, n->attr->lo, lo);
     turn_list(t, n->type->rank, n->attr->hi, hi);
@@ -252,7 +264,7 @@ static Node *pad_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 static Node *slice_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]);
+    Turn t = channels_turn(in[0]);
     int64_t lo[MD_RANK], extent[MD_RANK], step[MD_RANK];
     turn_list(t, n->type->rank, n->attr->lo, lo);
     turn_list(t, n->type->rank, n->type->dim, extent);
@@ -261,14 +273,14 @@ static Node *slice_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 static Node *flip_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]);
+    Turn t = channels_turn(in[0]);
     uint32_t axes = turn_axes(t, n->type->rank, n->attr->axes);
     return turn_view(g, node_flip(g, in[0]->in[0], axes), t);
 }
 
 /* New axes: in front of the channels, between them and the others, behind all. */
 static Node *broadcast_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]), wide = {-1, 0};
+    Turn t = channels_turn(in[0]), wide = {-1, 0};
     int rank = n->type->rank;
     for (int i = 0, k = 0; i < rank; i++) {
         if (!(n->attr->axes >> i & 1)) {
@@ -310,7 +322,7 @@ static Turn same_axes(const Type *from, Turn t, const Type *to) {
 }
 
 static Node *reshape_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = same_axes(in[0]->type, turn_of(in[0]), n->type);
+    Turn t = same_axes(in[0]->type, channels_turn(in[0]), n->type);
     if (t.count == 0 || t.axis < 1) {
         return NULL;
     }
@@ -322,7 +334,7 @@ static Node *reshape_rule(Graph *g, const Node *n, Node *const *in) {
 
 /* The channels stay together: the others are permuted behind the view. */
 static Node *permute_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]), moved = {0, t.count};
+    Turn t = channels_turn(in[0]), moved = {0, t.count};
     int rank = n->type->rank, map[MD_RANK];
     while (n->attr->map[moved.axis] != t.axis) {
         moved.axis++;

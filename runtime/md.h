@@ -181,8 +181,7 @@ enum {
 /* Start of a run of `total` items that belongs to part `part` of `parts`: contiguous, even to one
  * item, and end(part) == start(part + 1). */
 MD_FN int64_t md_split(int64_t total, int64_t part, int64_t parts) {
-    int64_t low = total / parts;
-    int64_t rest = total % parts;
+    const int64_t low = parts == 1 ? total : total / parts, rest = total - low * parts;
     return part * low + (part < rest ? part : rest);
 }
 

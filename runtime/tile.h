@@ -67,7 +67,7 @@ typedef struct {
     int64_t elem;                /* bytes of an element: 4, 8 */
     int64_t is;                  /* MD_TILE_ADD and so on */
     int64_t block_rows;          /* what the epilogue gets at most */
-    int64_t block_cols, wide;    /* the same, and vectors across a panel: 2, 3 or 4 */
+    int64_t block_cols, wide;    /* the same, and vectors across a panel: 2, 3 or 4; or columns */
     int64_t kb1, kb2;            /* blocks of k1 and k2; listed: steps at one stride of Y, of all */
     int64_t chunks, partial;     /* of the summed axes, added in order; elements for their sums */
     int64_t group, group_at;     /* blocks that are added one to another; where, in the slice */
@@ -99,6 +99,7 @@ enum {
     MD_TILE_NEXT = 2097152,    /* X and Y come from memory: fetched one block of the sum ahead */
     MD_TILE_CLAIMED = 4194304, /* C goes there: its lines are asked for before they are made */
     MD_TILE_HELPED = 8388608, /* large: who is done begins what others have not (team.h) */
+    MD_TILE_ALONG = 16777216, /* few rows and columns: vectors run along k2 (tile_along.h) */
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
@@ -228,6 +229,11 @@ enum {
     MD_TILE_FETCHES = 2 /* or to be fetched; half of one: three vectors of a near Y */
 };
 
+/* if: ALONG */
+/* Sums of a register tile whose vectors run along k2, with 32 registers and with 16. */
+enum { MD_TILE_ALONG_MOST = 24, MD_TILE_ALONG_FEW = 10 };
+/* end: ALONG */
+
 /* 32 vector registers rather than 16. */
 #if MD_VBYTES == 64 || defined(__aarch64__)
 #define MD_TILE_MANY 1
@@ -328,23 +334,29 @@ MD_INLINE int64_t md_tile_in_c(const md_tile *s, int64_t m, int64_t n) {
     return row / s->r2.n * s->r1.c + row % s->r2.n * s->r2.c + col * s->cols.c;
 }
 
-/* Block q of the summed axes: where it begins, and how much of k1 and k2 it has. */
+/* Block q of the summed axes: where it begins, in X and Y too, and how much of k1 and k2 it has. */
 typedef struct {
-    int64_t i0, i1, i2, nk1, nk2;
+    int64_t i0, i1, i2, nk1, nk2, x, y;
 } md_tile_sums;
 
 MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
+    const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1, n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
+    md_tile_sums b = {q / n2 / n1, q / n2 % n1 * s->kb1, q % n2 * s->kb2, 0, 0, 0, 0};
+    b.nk1 = md_tile_min(s->kb1, s->k1.n - b.i1);
+    b.nk2 = md_tile_min(s->kb2, s->k2.n - b.i2);
     /* if: LISTED */
     if (s->is & MD_TILE_LISTED) {
         const int64_t all = s->k0.n * s->k1.n * s->k2.n, at = q * s->kb2;
         const int64_t steps = md_tile_min(s->kb2, all - at), run = md_tile_min(s->kb1, steps);
-        return (md_tile_sums){at / s->kb1, 0, at % s->kb1, steps / run, run};
+        b = (md_tile_sums){at / s->kb1, 0, at % s->kb1, steps / run, run, 0, 0};
     }
     /* end: LISTED */
-    const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1, n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
-    md_tile_sums b = {q / n2 / n1, q / n2 % n1 * s->kb1, q % n2 * s->kb2, 0, 0};
-    b.nk1 = md_tile_min(s->kb1, s->k1.n - b.i1);
-    b.nk2 = md_tile_min(s->kb2, s->k2.n - b.i2);
+    b.x = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
+    b.y = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+    /* if: SKIP */
+    b.x += b.i0 / s->skip.n * s->skip.x;
+    b.y += b.i0 / s->skip.n * s->skip.y;
+    /* end: SKIP */
     return b;
 }
 
@@ -442,6 +454,12 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     md_tile_cut u;
     int64_t nv = s->wide == 3 && bytes != 64 ? 2 : s->wide;
     int64_t mr = nv == 4 ? 3 : !many ? 6 : nv == 3 ? 8 : MD_TILE_HIGH;
+    /* if: ALONG */
+    if (s->is & MD_TILE_ALONG) {
+        nv = s->wide, lanes = 1;
+        mr = md_tile_min((many ? MD_TILE_ALONG_MOST : MD_TILE_ALONG_FEW) / nv, MD_TILE_HIGH);
+    }
+    /* end: ALONG */
     int64_t group = s->r1.n > 1 ? mr / s->r2.n : 0;
     u.nr = nv * lanes;
     u.rm = group > 1 ? s->r2.n : 64; /* rows of one i1 in a tile */
@@ -452,6 +470,18 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     u.little = u.cut / u.cuts * u.unit;
     u.count = group > 1 ? u.cuts : s->r1.n * u.cuts;
     return u;
+}
+
+/* Are the last columns of a Y that is read where it is packed, on some machine? Those that fill no
+ * vector of their panel: others are part of one that begins inside the vector before it. */
+MD_FN int md_tile_packs_last(const md_tile *p) {
+    int packs = 0;
+    for (int bytes = 16; bytes <= 64; bytes *= 2) {
+        const int64_t lanes = bytes / p->elem;
+        const int64_t rest = p->cols.n % md_tile_cut_rows(p, lanes, bytes, 1).nr;
+        packs = packs || (rest != 0 && rest < lanes);
+    }
+    return packs;
 }
 
 /* First flat row of tile t; `count` gives the end of the last. */

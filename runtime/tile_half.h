@@ -242,12 +242,7 @@ MD_INLINE md_tile_soon md_tile_soon_of(const md_tile *s, const void *y, int64_t 
     if (cols <= 0 || b.nk1 > 1 || (turned && s->k2.y != 1)) {
         return soon;
     }
-    soon.at = (uintptr_t)y +
-              (uintptr_t)((b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y + p * nr * s->cols.y) *
-                          bytes);
-    /* if: SKIP */
-    soon.at += (uintptr_t)(b.i0 / s->skip.n * s->skip.y * bytes);
-    /* end: SKIP */
+    soon.at = (uintptr_t)y + (uintptr_t)((b.y + p * nr * s->cols.y) * bytes);
     const int64_t stride = (turned ? s->cols.y : s->k2.y) * bytes;
     soon.lines = ((stride % 64 == 0 ? (int64_t)(soon.at % 64) : 63) + run + 63) / 64;
     soon.skip = stride - soon.lines * 64;
@@ -497,10 +492,7 @@ MD_INLINE void md_tile_keep_half(const md_tile *s, float *panels, const char *y,
     const int64_t bytes = wide ? 4 : 2;
     for (int64_t q = 0; q < blocks; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
-        const char *yq = y + (b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y) * bytes;
-        /* if: SKIP */
-        yq += b.i0 / s->skip.n * s->skip.y * bytes;
-        /* end: SKIP */
+        const char *yq = y + b.y * bytes;
         for (int64_t p = 0; p * nr < s->cols.n; p++) {
             md_tile_lanes(s, md_tile_kept_f32(s, panels, nr, b, p), nr, nr,
                           yq + p * nr * s->cols.y * bytes, s->k1.y, s->k2.y, s->cols.y, b.nk1,
@@ -567,14 +559,8 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         const int64_t k1 = lanes ? 2 * s->k1.x : taken ? 2 * pairs : s->k1.x;
         const int64_t k2 = lanes ? 2 * step * s->k2.x : 2;
         const md_tile_reach reach = md_tile_reach_of(s, row0, row1, b);
-        const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
-        const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
-        const char *xq = (const char *)xs + xk * x_bytes;
-        const char *yq = (const char *)ys + yk * y_bytes;
-        /* if: SKIP */
-        xq += b.i0 / s->skip.n * s->skip.x * x_bytes;
-        yq += b.i0 / s->skip.n * s->skip.y * y_bytes;
-        /* end: SKIP */
+        const char *xq = (const char *)xs + b.x * x_bytes;
+        const char *yq = (const char *)ys + b.y * y_bytes;
         const int first = q == q0 && !add;
         if (span && !((again & 1) && whole)) {
             if (lone) {

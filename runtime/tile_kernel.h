@@ -11,6 +11,7 @@
  * md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
 #include "runtime/scalar.h"
 #include "runtime/tile.h"
+#include "runtime/tile_along.h"
 #include "runtime/tile_turn.h"
 
 /* if: TEMPLATE */
@@ -60,12 +61,13 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
 /* ---- register tiles -------------------------------------------------------------------------- */
 
 /* Rows r lie at x + r / rm * xr1 + r % rm * xr2, steps at `list` if not NULL. Sums are stored,
- * or, but for the `first` block, added; `lanes` of the last vector are loaded and stored. Far steps
- * are fetched `ahead`. */
+ * or, but for the `first` block, added; `lanes` of the last vector are loaded and stored, which
+ * begins `back` columns inside the one before it. Far steps are fetched `ahead`. */
 #define MD_TILE_PARAMS                                                                             \
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
-        int64_t ld, int64_t lanes, int first, const int32_t *list, int64_t ahead, const void *ask
+        int64_t ld, int64_t lanes, int64_t back, int first, const int32_t *list, int64_t ahead,    \
+        const void *ask
 
 typedef void (*MD_TN(body_fn))(MD_TILE_PARAMS);
 
@@ -95,15 +97,14 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #ifndef MD_TILE_MACROS
 #define MD_TILE_MACROS
 /* end: TEMPLATE */
-#define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + v * MD_LANES, &c##r##_##v, n);
+#define MD_FROM(v) (v * MD_LANES - (v == LAST ? back : 0))
+#define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + MD_FROM(v), &c##r##_##v, n);
 /* What the strip holds is one term more: blocks of the sum are added, not one long chain. */
-#define MD_GET(r, v, n)                                                                            \
-    MD_TN(load)(&old, strip + r * ld + v * MD_LANES, n);                                           \
-    c##r##_##v += old;
+#define MD_GET(r, v, n) MD_TN(load)(&old, strip + r * ld + MD_FROM(v), n); c##r##_##v += old;
 /* The line `at` elements behind p, of an operand whose neighbours along the sum lie so far apart
  * that the processor does not see by itself what comes next. */
 #define MD_AHEAD(p, at) __builtin_prefetch((const void *)((uintptr_t)(p) + (size_t)(at)*MD_ELEM))
-#define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + v * MD_LANES);
+#define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + MD_FROM(v));
 #define MD_MAC(r, v) c##r##_##v = MD_TN(vmad)(e - zero, y##v, c##r##_##v);
 #define MD_OFFSET(r)                                                                               \
     const int64_t o##r = outer + inner * xr2;                                                      \
@@ -172,13 +173,13 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 /* R rows are written out by MD_ROWS1 to MD_ROWS14, of which a program has those that it uses. */
 #define MD_BODY(R, V)                                                                              \
     MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
+        enum { LAST = V - 1 };                                                                     \
         const MD_VEC zero = {0};                                                                   \
-        int64_t outer = 0;                                                                         \
+        int64_t outer = 0, inner = 0;                                                              \
         /* if: STREAMS */                                                                          \
         const md_tile_ask *asked = (const md_tile_ask *)ask;                                       \
         int64_t left = ask != NULL && asked->pause > 0, row = 0;                                   \
         /* end: STREAMS */                                                                         \
-        int64_t inner = 0;                                                                         \
         MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) for (int64_t i = 0; i < nk1; i++) {            \
             const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
             const MD_REAL *MD_RESTRICT q = y + i * yk1;                                            \
@@ -280,13 +281,11 @@ MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
 }
 
 #define MD_TILE_BODY(rows, nv, ...) MD_TN(pick)(rows, nv)(__VA_ARGS__)
-
 #else
-
 /* Plain loops for any number of rows and columns. */
 MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
     (void)ask, (void)list, (void)ahead;
-    int64_t cols = (nv - 1) * MD_LANES + lanes;
+    int64_t cols = (nv - 1) * MD_LANES + lanes - back;
     for (int64_t r = 0; r < rows; r++) {
         const MD_REAL *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < cols; c++) {
@@ -302,7 +301,6 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
     }
 }
 #define MD_TILE_BODY(rows, nv, ...) MD_TN(plain)(rows, nv, __VA_ARGS__)
-
 #endif
 
 /* ---- moving blocks: transposes and packing --------------------------------------------------- */
@@ -406,6 +404,7 @@ MD_NOINLINE void MD_TN(pack_apart)(MD_REAL *MD_RESTRICT to, int64_t width,
 /* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], and 0 from column `cols` on. */
 MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_REAL *y, int64_t yk1,
                            int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2, int64_t cols) {
+    (void)yc;
     for (int64_t i = 0; i < nk1; i++) {
         const MD_REAL *from = y + i * yk1;
         MD_REAL *to = panel + i * nk2 * width;
@@ -439,8 +438,7 @@ MD_NOINLINE void MD_TN(gather)(const md_tile *s, MD_REAL *MD_RESTRICT strip, int
     for (int64_t r = 0; r < rows; r++) {
         const MD_REAL *from = c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
-            MD_REAL old = add ? strip[r * ld + j] : 0;
-            strip[r * ld + j] = old + from[j * step];
+            strip[r * ld + j] = (add ? strip[r * ld + j] : 0) + from[j * step];
         }
     }
 }
@@ -477,6 +475,7 @@ MD_INLINE void MD_TN(fold)(MD_VEC *v, int64_t n) {
 #endif
 }
 
+/* if: DOTS */
 MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL sum, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
                                  int64_t yk1, int64_t nk1, int64_t nk2) {
     for (int64_t i = 0; i < nk1 && nk2 % MD_LANES != 0; i++) {
@@ -527,13 +526,18 @@ MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2
                        MD_REAL *strip, int64_t ld, int first) {
     for (int64_t c = 0; c < cols; c++) {
         for (int64_t j = 0; j < nk2; j += 1024 / nk1) { /* no chain is longer */
-            MD_TN(plain)
-            (rows, 1, x + j, 64, 0, xr2, xk1, 1, y + c * yc + j, yk1, 1, nk1,
-             md_tile_min(1024 / nk1, nk2 - j), strip + c, ld, 1, first && j == 0, NULL, 0, NULL);
+            MD_TN(plain)(rows, 1, x + j, 64, 0, xr2, xk1, 1, y + c * yc + j, yk1, 1, nk1,
+             md_tile_min(1024 / nk1, nk2 - j), strip + c, ld, 1, 0, first && j == 0, NULL, 0, NULL);
         }
     }
 }
+/* end: DOTS */
 #endif
+
+/* if: ALONG */
+MD_ALONG(MD_TN(along), MD_TN(along_tile), MD_TN(fold), MD_TN(vmad), MD_TN(plain), MD_REAL, MD_VEC,
+         MD_VEC_U, MD_LANES)
+/* end: ALONG */
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -550,13 +554,9 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
                            int64_t blocks) {
     for (int64_t q = 0; q < blocks; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
-        const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
-        /* if: SKIP */
-        yq += b.i0 / s->skip.n * s->skip.y;
-        /* end: SKIP */
+        const MD_REAL *yq = y + b.y;
         for (int64_t p = 0; p * nr < s->cols.n; p++) {
-            MD_TN(pack)
-            (MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y,
+            MD_TN(pack)(MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y,
              s->is & MD_TILE_LISTED ? s->k0.y : s->k1.y, s->k2.y, s->cols.y, b.nk1, b.nk2,
              md_tile_min(nr, s->cols.n - p * nr));
         }
@@ -586,10 +586,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         int64_t nk1 = b.nk1, nk2 = b.nk2, yk1 = s->k1.y;
-        const MD_REAL *xq = x + b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
-        /* if: SKIP */
-        xq += b.i0 / s->skip.n * s->skip.x;
-        /* end: SKIP */
+        const MD_REAL *xq = x + b.x;
         const int32_t *list = NULL;
         /* if: LISTED */
         if (s->is & MD_TILE_LISTED) {
@@ -598,10 +595,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
             xq = x, yk1 = s->k0.y, nk2 *= nk1, nk1 = 1;
         }
         /* end: LISTED */
-        const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
-        /* if: SKIP */
-        yq += b.i0 / s->skip.n * s->skip.y;
-        /* end: SKIP */
+        const MD_REAL *yq = y + b.y;
         const int first = q == q0 && !add;
         const int64_t ahead = s->is & MD_TILE_NEXT ? nk2 : (int64_t)MD_TILE_AHEAD;
         for (int64_t i = 0; i < outer; i++) {
@@ -647,13 +641,14 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2, through ? panel : yp,        \
                  through ? nk2 *width : yk1, through ? width : s->k2.y, nk1, nk2, st, ld,          \
-                 room ? MD_LANES : last, first, list, ahead, ask)
+                 room || !through ? MD_LANES : last, back, first, list, ahead, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES;                                    \
         const int64_t width = held || kept ? nr : vectors * MD_LANES;                              \
-        const int through = (s->is & MD_TILE_PACKED) || last != MD_LANES;                          \
+        const int through = (s->is & MD_TILE_PACKED) || (last != MD_LANES && vectors == 1);        \
+        const int64_t back = through ? 0 : MD_LANES - last; /* columns that two vectors have */    \
         /* if: PACKED */                                                                           \
         if (through && !kept && (held ? i : j) == 0) {                                             \
             MD_TN(pack)(panel, width, yp, yk1, s->k2.y, s->cols.y, b.nk1, b.nk2, (COLS));          \
@@ -665,11 +660,16 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
             MD_TILE_RUN(u.little);                                                                 \
         }                                                                                          \
     }
+                /* if: ALONG */
+                if (s->is & MD_TILE_ALONG) {
+                    MD_TN(along)(s, &u, rows, p, xt, yp, nk1, nk2, st, ld, first);
+                    continue;
+                }
+                /* end: ALONG */
                 /* if: DOTS */
                 if (s->is & MD_TILE_DOTS) { /* all rows are one tile */
-                    MD_TN(dots)
-                    (u.big, md_tile_min(nr, s->cols.n - p * nr), xt, s->r2.x, s->k1.x, yp,
-                     s->cols.y, s->k1.y, nk1, nk2, st, ld, first);
+                    MD_TN(dots)(u.big, md_tile_min(nr, s->cols.n - p * nr), xt, s->r2.x, s->k1.x,
+                                yp, s->cols.y, s->k1.y, nk1, nk2, st, ld, first);
                     continue;
                 }
                 /* end: DOTS */
@@ -725,6 +725,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     /* end: CHUNKS */
     const int64_t nt = ((u.count + call->gm - 1) / call->gm + dt - 1) / dt;
     const int64_t np = ((panels + call->gn - 1) / call->gn + dp - 1) / dp;
+    const int one = nt * np * call->gm * call->gn == 1; /* block of a batch: without divisions */
     int64_t at = md_split(tasks, part, call->parts) * nt * np, before = -1;
     int64_t end = md_split(tasks, part + 1, call->parts) * nt * np;
     /* if: LISTED */
@@ -742,9 +743,10 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     MD_WHILE(md_tile_unit(call, part, &of, tasks, nt * np, &at, &end))
     /* end: HELPED */
     for (; at < end; at++) {
-        const int64_t i = at / np / nt, in = i % call->gn, im = i / call->gn % call->gm;
-        const int64_t t0 = md_split(u.count, im, call->gm), t = t0 + at / np % nt * dt;
-        const int64_t p0 = md_split(panels, in, call->gn), p = p0 + at % np * dp;
+        const int64_t i = one ? at : at / np / nt;
+        const int64_t in = one ? 0 : i % call->gn, im = one ? 0 : i / call->gn % call->gm;
+        const int64_t t0 = md_split(u.count, im, call->gm), t = t0 + (one ? 0 : at / np % nt * dt);
+        const int64_t p0 = md_split(panels, in, call->gn), p = p0 + (one ? 0 : at % np * dp);
         const int64_t te = md_tile_min(t + dt, md_split(u.count, im + 1, call->gm));
         const int64_t pe = md_tile_min(p + dp, md_split(panels, in + 1, call->gn));
         if (t >= te || p >= pe) {
@@ -760,7 +762,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         again |= before + 1 == at && t > t0 ? 2 : 0; /* and columns */
         /* end: HELD */
         before = at;
-        const int64_t batch = i / call->gn / call->gm % batches;
+        const int64_t batch = (one ? i : i / call->gn / call->gm) % batches;
         const int64_t i1 = batch / s->b2.n, i2 = batch % s->b2.n;
         const int64_t x_bytes = swapped ? b_bytes : a_bytes, y_bytes = a_bytes + b_bytes - x_bytes;
         const char *x =

@@ -60,6 +60,10 @@ enum {
     MD_TILE_CLAIM_BYTES = MD_TUNED(1 << 19, 256), /* as it does not such a result; its sums have */
     MD_TILE_CLAIM_STEPS = 256,            /* so many terms, most: longer ones hide what it takes */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
+    MD_TILE_ALONG_LEAST = MD_TUNED(256, 20), /* steps of a sum along which all vectors run, */
+    MD_TILE_K_ALONG = MD_TUNED(8192, 40),    /* of a block of those, in bytes, about; */
+    MD_TILE_ALONG_WORTH = 70, /* percent of the time, most, for which they do, and columns */
+    MD_TILE_ALONG_PANEL = 4,  /* of a panel, most */
     MD_TILE_DOTS_PARTS = MD_TUNED(8, 3), /* of such a sum that is cut, about */
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
@@ -286,9 +290,16 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         rows > 1 && p.cols.n >= MD_TILE_DOTS_LEAST && p.k2.n < MD_TILE_DOTS_LEAST;
     const int dots = !half && !brief && (rows <= 3 || (rows == 4 && p.k2.n >= MD_TILE_LONG)) &&
                      p.r1.n == 1 && p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
-    packed = packed && !dots;
-
     const int64_t sums = p.k0.n * p.k1.n * p.k2.n;
+
+    /* Few columns by more rows than that: most lanes of a vector of columns would be empty. Along
+     * the sum all but the last vector of a run are full. */
+    const int64_t steps = md_tile_up(p.k2.n, lanes) * sums / p.k2.n; /* lanes of these */
+    const int along = !half && !dots && p.k2.x == 1 && p.k2.y == 1 && p.k2.n >= lanes &&
+                      sums >= MD_TILE_ALONG_LEAST &&
+                      100 * p.cols.n * steps <=
+                          MD_TILE_ALONG_WORTH * md_tile_up(p.cols.n, lanes) * sums;
+    packed = packed && !dots && !along;
 
     /* More vectors for few rows, to keep enough sums in flight; for a row pitch of 4096 bytes of X,
      * where fewer rows share a set of the first-level cache; and for large products, which then
@@ -300,6 +311,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int high =
         (inplace || half) && !turned && rows >= MD_TILE_WIDE_ROWS && sums >= MD_TILE_K_PART;
     p.wide = rows <= 3 ? 4 : rows > 8 && (pitched || (high && fits)) ? 3 : 2;
+    if (along) {
+        const int64_t panels = (p.cols.n + MD_TILE_ALONG_PANEL - 1) / MD_TILE_ALONG_PANEL;
+        p.wide = (p.cols.n + panels - 1) / panels;
+    }
 
     /* Weights of a convolution lie elsewhere than the windows that they multiply: the sum goes as
      * they lie, so that they are packed by runs, and its short axes are one loop. Where a step
@@ -319,7 +334,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                      p.k2.x * elem >= MD_TILE_LEAP && p.k2.y * elem >= MD_TILE_LEAP &&
                      rows * p.cols.n <= MD_TILE_NEXT_C &&
                      (double)(rows + p.cols.n) * (double)sums * elem >= MD_TILE_NEXT_BYTES;
-    int64_t most = (dots   ? MD_TILE_K_DOTS
+    int64_t most = (along  ? MD_TILE_K_ALONG
+                    : dots ? MD_TILE_K_DOTS
                     : next ? MD_TILE_K_NEXT
                     : once ? MD_TILE_K_ONCE
                     : far  ? MD_TILE_K_FAR
@@ -331,12 +347,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
     const double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
                             (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
-    const int chunked = (!swapped || dots) && tiles < 16 && products >= MD_TILE_CHUNKED;
+    const int chunked = (!swapped || dots || along) && tiles < 16 && products >= MD_TILE_CHUNKED;
     if (chunked && p.k0.n * p.k1.n == 1 && p.k2.n >= 2 * MD_TILE_K_PART) {
         most = md_tile_min(most, (p.k2.n + 1) / (dots ? MD_TILE_DOTS_PARTS : 2));
     }
     int64_t blocks = (k2.n + most - 1) / most;
-    p.kb2 = blocks <= 1 ? k2.n : md_tile_up((k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
+    const int64_t step = along ? lanes : MD_TILE_K_UNIT; /* a vector ends inside of its run */
+    p.kb2 = blocks <= 1 ? k2.n : md_tile_up((k2.n + blocks - 1) / blocks, step);
     most /= k2.n > 0 ? k2.n : 1;
     blocks = most <= 1 ? k1.n : (k1.n + most - 1) / most;
     p.kb1 = blocks <= 1 ? k1.n : (k1.n + blocks - 1) / blocks;
@@ -360,7 +377,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int64_t kblocks = md_tile_blocks(&p);
     p.is |= s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
             (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
-            (dots ? MD_TILE_DOTS : 0);
+            (dots ? MD_TILE_DOTS : 0) | (along ? MD_TILE_ALONG : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
     const int even = p.k2.n % 2 == 0 && p.kb2 % 2 == 0;
     const int paired = !(p.is & wide) && p.k2.x == 1 && even;
@@ -375,7 +392,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                        rows * sums * elem <= MD_TILE_TAKEN_MOST;
     p.is |= taken || beside ? MD_TILE_TAKEN : 0;
     const double results = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n * elem;
-    const int claims = inplace && !turned && !half && !dots && sums <= MD_TILE_CLAIM_STEPS &&
+    /* Lines that two rows share are there once the first of them is stored. */
+    const int claims = inplace && !turned && !half && !dots && !along &&
+                       sums <= MD_TILE_CLAIM_STEPS && p.cols.n % lanes == 0 &&
                        !(s.flags & MD_TILE_ADD) && results >= MD_TILE_CLAIM_BYTES;
     p.is |= (next ? MD_TILE_NEXT : 0) | (claims ? MD_TILE_CLAIMED : 0);
     p.is |= shared && products >= MD_TILE_HELPED_FROM ? MD_TILE_HELPED : 0;
@@ -389,7 +408,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* A block is what is multiplied by one set of panels and what the epilogue gets: small enough
      * for the second-level cache. */
-    int64_t panel = p.wide * lanes;
+    int64_t panel = p.wide * (along ? 1 : lanes);
     p.block_cols = md_tile_up(p.cols.n, panel);
     p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!swapped || !packed) {
@@ -409,7 +428,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_cols = md_tile_min(p.block_cols, panel * side);
     }
     /* Streams are fetched row by row of the strip, over sums that are long enough to hide them. */
-    if ((p.is & MD_TILE_STREAMS) && (dots || p.chunks > 1 || sums < MD_TILE_K_PART)) {
+    if ((p.is & MD_TILE_STREAMS) && (dots || along || p.chunks > 1 || sums < MD_TILE_K_PART)) {
         p.is &= ~(int64_t)MD_TILE_STREAMS;
     }
     if (half && packed && !turned && rows > p.block_rows && rows <= MD_TILE_BLOCK_HIGH) {
@@ -448,7 +467,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.is |= MD_TILE_KEPT;
     }
     int64_t k = run > 0 ? p.kb2 : p.kb1 * p.kb2;
-    int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
+    const int64_t rest =
+        md_tile_packs_last(&p) && !dots && !along ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
                                 : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
@@ -459,7 +479,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.slice = end;
     if (kblocks > p.chunks * MD_TILE_GROUP) { /* a strip for all groups but the first */
         p.group = MD_TILE_GROUP;
-        p.group_at = end;
+        p.group_at = p.slice = end > 0 ? end : lanes;
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
     p.slice += half || beside ? md_tile_up(md_tile_taken_count(&p), lanes) : 0;
@@ -476,7 +496,7 @@ MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
     const int64_t rows[2] = {u.big, u.little};
     const int64_t vectors[2] = {u.nr / lanes, (s->cols.n % u.nr + lanes - 1) / lanes};
     uint64_t all = 0;
-    for (int i = 0; i < 4 && !(s->is & MD_TILE_DOTS); i++) {
+    for (int i = 0; i < 4 && !(s->is & (MD_TILE_DOTS | MD_TILE_ALONG)); i++) {
         if (vectors[i / 2] > 0) {
             all |= UINT64_C(1) << (4 * (rows[i % 2] - 1) + vectors[i / 2] - 1);
         }
@@ -488,7 +508,8 @@ MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
  * to six rows are one register tile on any machine. */
 MD_FN int64_t md_tile_narrow(const md_tile *s) {
     int64_t pitch = s->is & MD_TILE_IN_PLACE ? s->cols.c : s->block_rows;
-    const int narrow = md_tile_turns(s) && s->r1.n == 1 && s->r2.n <= 6 && pitch == s->r2.n;
+    const int one = !(s->is & MD_TILE_ALONG) && s->r1.n == 1 && s->r2.n <= 6;
+    const int narrow = md_tile_turns(s) && one && pitch == s->r2.n;
     return narrow ? s->r2.n : 0;
 }
 

@@ -641,7 +641,7 @@ static int64_t tile_rest(const Tiling *p) {
     const int64_t lanes = 64 / plan->elem, rows = plan->r1.n * plan->r2.n;
     const int64_t sums = plan->k0.n * plan->k1.n * plan->k2.n, columns = plan->cols.n;
     int64_t batches = count_add(0, tile_times(p), plan->b1.n * plan->b2.n);
-    if (plan->is & MD_TILE_DOTS) {
+    if (plan->is & (MD_TILE_DOTS | MD_TILE_ALONG)) {
         return count_add(CALL, count_add(0, batches, DOT), rows * columns);
     }
     int64_t move = plan->k2.n < lanes ? MOVE : TURN; /* blocks are turned in registers */

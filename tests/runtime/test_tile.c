@@ -426,6 +426,89 @@ static void test_taps(void **state) {
     assert_true(spans > pairs + 5 && pairs > 20 && wide > 5);
 }
 
+/* The gradient of weights [out, 1, kh, kw] by few channels that go out, whose places lie side by
+ * side: vectors run along the places, whose last ones fill none. */
+static void test_along(void **state) {
+    (void)state;
+    int tails = 0, groups = 0, rests = 0, chunks = 0, along = 0;
+    for (int i = 0; i < 80; i++) {
+        Case t;
+        memset(&t, 0, sizeof t);
+        const int64_t batch = i % 4 == 0 ? 16 : draw(1, 9), out = draw(2, 8);
+        const int64_t kh = draw(4, 6), kw = draw(2, 6);
+        const int64_t height = draw(20, 30), width = i % 8 == 0 ? draw(120, 300) : draw(16, 48);
+        const int64_t w = width + kw - 1, h = height + kh - 1;
+        /* clang-format off */
+        md_tile_shape s = {1, 1, kh, kw, out, batch, height, width,
+                           0, 0, w, 1, h * w, w, 1,
+                           0, 0, out * height * width, width, 1, height * width,
+                           0, 0, kw, 1, kh * kw, 1, 0, 0,
+                           draw(0, 2) == 0 ? MD_TILE_ADD : draw(0, 1) ? MD_TILE_NO_C : 0};
+        /* clang-format on */
+        s.flags |= draw(0, 1) ? MD_TILE_ACROSS : 0;
+        t.shape = s;
+        t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
+        t.plan = md_tile_plan(md_tile_normal(s), t.elem);
+        if (!(t.plan.is & MD_TILE_ALONG)) {
+            continue;
+        }
+        assert_false(t.plan.is & (MD_TILE_PACKED | MD_TILE_DOTS));
+        assert_true(t.plan.wide <= 4 && t.plan.wide <= t.plan.cols.n && t.plan.k2.n == width);
+        tails += width % (64 / t.elem) != 0;
+        groups += kw < 4;
+        rests += out % t.plan.wide != 0;
+        chunks += t.plan.chunks > 1;
+        along++;
+        t.a_size = batch * h * w;
+        t.b_size = batch * out * height * width;
+        t.c_size = out * kh * kw;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+    printf("  of 80: along %d, with tails %d, groups of rows %d, last columns %d, chunked %d\n",
+           along, tails, groups, rests, chunks);
+    assert_true(along > 40 && tails > 20 && groups > 5 && rests > 2 && chunks > 2);
+    /* Many columns fill vectors, short runs do not, and of few sums adding lanes is too much. */
+    static const int64_t other[][4] = {
+        {12, 28, 28, 0}, {6, 28, 15, 0}, {6, 9, 28, 0}, {6, 28, 28, 1}};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        const int64_t out = other[i][0], height = other[i][1], width = other[i][2];
+        md_tile_shape s = {1, 1, 5, 5, out, 1, height, width, 0, 0, width + 4, 1, 0, width + 4, 1,
+                           0, 0, 0, width, 1, height * width, 0, 0, 5, 1, 25, 1, 0, 0, 0};
+        const md_tile plan = md_tile_plan(md_tile_normal(s), 4);
+#ifndef MDLC_ODD_SIZES
+        assert_int_equal((plan.is & MD_TILE_ALONG) != 0, other[i][3]);
+#else
+        (void)plan;
+#endif
+    }
+}
+
+/* Columns that are read where they lie: those that fill no vector are part of one that begins
+ * inside the one before it, and only where there is none are they packed. */
+static void test_last_columns(void **state) {
+    (void)state;
+    for (int64_t n = 17; n < 64; n++) {
+        for (int flags = 0; flags <= MD_TILE_ADD; flags += MD_TILE_ADD) {
+            Case t = case_dense('n', 'n', 6, n, 25, flags, 4);
+#ifndef MDLC_ODD_SIZES
+            /* Of 16, 8 and 4 lanes, two vectors a panel. */
+            const int packs = (n % 32 != 0 && n % 32 < 16) || (n % 16 != 0 && n % 16 < 8);
+            assert_false(t.plan.is & MD_TILE_PACKED);
+            assert_int_equal(md_tile_packs_last(&t.plan), packs || (n % 8 != 0 && n % 8 < 4));
+#endif
+            case_fill(&t);
+            case_check(&t);
+            case_free(&t);
+        }
+    }
+    const Case row = case_dense('n', 'n', 6, 28, 25, 0, 4);
+    assert_false(md_tile_packs_last(&row.plan));
+    const Case less = case_dense('n', 'n', 6, 12, 25, 0, 4);
+    assert_true(md_tile_packs_last(&less.plan));
+}
+
 /* Small results of long sums: what lies apart comes from memory, and is fetched a block ahead. */
 static Case case_long(int64_t m, int64_t n, int64_t k, int64_t apart) {
     Case t = case_dense('t', 'n', m, n, k, 0, 4);
@@ -617,6 +700,8 @@ int main(void) {
         cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),
         cmocka_unit_test(test_taps),        cmocka_unit_test(test_from_memory),
         cmocka_unit_test(test_many_beside),
+        cmocka_unit_test(test_along),
+        cmocka_unit_test(test_last_columns),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }

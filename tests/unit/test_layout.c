@@ -255,6 +255,37 @@ static void test_chain(void **state) {
     arena_free(&f.arena);
 }
 
+static bool is_product_of_few(const Node *node) {
+    return node->op == OP_CONTRACT && node->type->dim[node->type->rank - 1] == 4;
+}
+
+static bool is_map_of_few(const Node *node) {
+    return op_info[node->op].cls == CLASS_MAP && node->type->rank > 3 &&
+           node->type->dim[1] != 4 && node->type->dim[node->type->rank - 1] == 4;
+}
+
+/* Four channels fill no vector: the adjoint of the second convolution by its input has them last,
+ * with two places in a vector, and what is made of it lies straight, as the gradient of the first
+ * one's weights, whose vectors run along the places, reads it. */
+static void test_few_channels(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 1);
+    Node *x = input(&f, 4, (int64_t[]){24, 1, 28, 28});
+    Node *y = pool(&f, node_map1(f.g, OP_TANH, conv(&f, x, 4, 5, 1)), false);
+    y = node_map1(f.g, OP_TANH, conv(&f, y, 16, 5, 1));
+    region_result(f.region, total(&f, y));
+    add_gradients(&f);
+    Region *before = optimise(&f, pass_grad(f.g, f.region, GRAD_SAVE_CALLS));
+    Region *after = pass_layout(f.g, pass_halo(f.g, before));
+    region_verify(after, STAGE_OPTIMISED);
+    if (!ODD_SIZES) {
+        assert_int_equal(fixture_count(&f, after, is_product_of_few), 1);
+        assert_int_equal(fixture_count(&f, after, is_map_of_few), 0);
+    }
+    arena_free(&f.arena);
+}
+
 /* What only the results of an entry are made of is made in their order. */
 static void test_results(void **state) {
     (void)state;
@@ -298,6 +329,7 @@ static void test_carries(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_few_channels),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_carries),
         cmocka_unit_test(test_random_nets),

@@ -61,17 +61,17 @@ static void streams_head_linear_epilogue(void *ctx, int64_t batch, int64_t m0, i
 static const md_tile streams_head_linear_tile = {
     MD_TILE_ROWS(64, /* A */ 384, /* C */ 8), MD_TILE_COLUMNS(8, /* B */ 384, /* C */ 1),
     MD_TILE_SUM(384, /* A */ 1, /* B */ 1), MD_TILE_NO_BATCH, sizeof(float),
-    MD_TILE_IN_PLACE | MD_TILE_PACKED,
-    MD_TILE_BLOCKS(/* rows */ 64, /* columns */ 32, /* vectors */ 2, /* sum */ 384),
-    MD_TILE_WORK(/* strip */ 6144, /* turned */ 6144, /* all */ 6144)
+    MD_TILE_IN_PLACE | MD_TILE_ALONG,
+    MD_TILE_BLOCKS(/* rows */ 64, /* columns */ 8, /* vectors */ 4, /* sum */ 384),
+    MD_TILE_NO_WORK
 };
 MD_TILE_PART(streams_head_linear, streams_head_linear_tile, md_tile_part_f32, streams_head_linear_epilogue)
 
-static void streams_head_linear(float *sub, float *panels, const float *out, const float *weight,
+static void streams_head_linear(float *sub, const float *out, const float *weight,
         const float *bias, const float *y) {
     streams_head_linear_args args = {bias, y};
     md_tile_run(&streams_head_linear_tile, streams_head_linear_part, out, weight, sub, &args,
-        panels, NULL, 8);
+        NULL, NULL, 8);
 }
 
 /* streams.mdl:7  loss mean((net(x) - y)^2)  [] */
@@ -313,21 +313,20 @@ int streams_fit(streams *m, const streams_fit_in *in, streams_fit_out *out) {
     int64_t *step = MD_AT(int64_t, m->state, 1600704); /* i64 */
     /* arena */
     float *wide_out = MD_AT(float, m->arena, 1507328); /* [64, 384] to 1605632, steps 0..7 */
-    float *sub = MD_AT(float, m->arena, 24576); /* [64, 8] to 26624, steps 1..7 */
+    float *sub = MD_AT(float, m->arena, 4096); /* [64, 8] to 6144, steps 1..7 */
     float *d_head_linear = MD_AT(float, m->arena, 458752); /* [64, 384] to 557056, steps 6..8 */
     float *panels = MD_AT(float, m->arena, 0); /* [8, 47104] to 1507328, steps 0..0, workspace */
-    float *panels_2 = MD_AT(float, m->arena, 0); /* [6144] to 24576, steps 1..1, workspace */
     float *column = MD_AT(float, m->arena, 0); /* [8] to 32, steps 5..5, workspace */
     float *column_2 = MD_AT(float, m->arena, 0); /* [384] to 1536, steps 6..6, workspace */
-    float *panels_3 = MD_AT(float, m->arena, 0); /* [1024] to 4096, steps 7..7, workspace */
-    float *panels_4 = MD_AT(float, m->arena, 0); /* [8, 14336] to 458752, steps 8..8, workspace */
+    float *panels_2 = MD_AT(float, m->arena, 0); /* [1024] to 4096, steps 7..7, workspace */
+    float *panels_3 = MD_AT(float, m->arena, 0); /* [8, 14336] to 458752, steps 8..8, workspace */
 
 
     /* ---- forward ---- */
     /* wide, line 5: model net(x: [B, N]) -> [B, 8] { return x |> wide: linear(out = 384) |> head: linear(out = */
     streams_wide_linear(wide_out, panels, x, wide_weight, wide_bias, &m->pace); /* 0 */
     /* head, line 5 */
-    streams_head_linear(sub, panels_2, wide_out, head_weight, head_bias, y); /* 1 */
+    streams_head_linear(sub, wide_out, head_weight, head_bias, y); /* 1 */
 
     /* ---- loss ---- */
     /* line 7: loss mean((net(x) - y)^2) */
@@ -349,10 +348,10 @@ int streams_fit(streams *m, const streams_fit_in *in, streams_fit_out *out) {
     streams_wide_bias_linear_adamw(d_head_linear, wide_bias_m, wide_bias_v, wide_bias, column_2,
             sub, head_weight, wide_bias_m, wide_bias_v, wide_bias, step); /* 6 */
     /* head, line 5 */
-    streams_head_weight_linear_adamw(head_weight_m, head_weight_v, head_weight, panels_3, sub,
+    streams_head_weight_linear_adamw(head_weight_m, head_weight_v, head_weight, panels_2, sub,
             wide_out, head_weight_m, head_weight_v, head_weight, step); /* 7 */
     /* wide, line 5 */
-    streams_wide_weight_linear_adamw(wide_weight_m, wide_weight_v, wide_weight, panels_4,
+    streams_wide_weight_linear_adamw(wide_weight_m, wide_weight_v, wide_weight, panels_3,
             d_head_linear, x, wide_weight_m, wide_weight_v, wide_weight, step, &m->pace); /* 8 */
     out->loss = *loss;
     out->lr = *lr;

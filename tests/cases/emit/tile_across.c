@@ -29,7 +29,7 @@ static const md_tile tile_across_main_out_tile = {
     MD_TILE_COLUMNS(24, /* B */ 1, /* C */ 112), MD_TILE_SUM(32, /* A */ 112, /* B */ 24),
     MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_ACROSS,
     MD_TILE_BLOCKS(/* rows */ 112, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
-    MD_TILE_WORK(/* strip */ 1024, /* turned */ 4608, /* all */ 4608)
+    MD_TILE_WORK(/* strip */ 0, /* turned */ 3584, /* all */ 3584)
 };
 MD_TILE_PART(tile_across_main_out, tile_across_main_out_tile, md_tile_part_f32, tile_across_main_out_epilogue)
 
@@ -40,7 +40,7 @@ static void tile_across_main_out(float *out, float *panels, const float *d, cons
         NULL, 8);
 }
 
-/* tile_across_main_entry: 1 steps, 18432 bytes of arena, 185472 FLOPs, line 5 */
+/* tile_across_main_entry: 1 steps, 14336 bytes of arena, 185472 FLOPs, line 5 */
 int tile_across_main_entry(tile_across *m, const tile_across_main_entry_in *in, tile_across_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->d == NULL ||
             in->x == NULL) {
@@ -53,7 +53,7 @@ int tile_across_main_entry(tile_across *m, const tile_across_main_entry_in *in, 
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [24, 16, 7] */
     /* arena */
-    float *panels = MD_AT(float, m->arena, 0); /* [4608] to 18432, steps 0..0, workspace */
+    float *panels = MD_AT(float, m->arena, 0); /* [3584] to 14336, steps 0..0, workspace */
 
     /* line 6: g[n, c, h] = sum[b] d[b, n] * x[b, h, c] */
     tile_across_main_out(out_, panels, d, x, w); /* 0 */
