@@ -258,11 +258,10 @@ static void mark_required(Fuse *s) {
                 while (op_info[base->op].cls == CLASS_VIEW && !is_halo(node, k, base)) {
                     base = base->in[0];
                 }
-                if (rounds_leaf(base)) {
-                    continue;
-                }
                 if (halo_turns(node, k)) {
                     info_of(s, node->in[k])->sink = true;
+                } else if (rounds_leaf(base)) {
+                    continue;
                 }
                 const Node *pad = base_of(s, node->in[k], halo_is_worth(node, k));
                 if (makes_copy(s, node, k, pad)) {
@@ -419,10 +418,6 @@ static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
         /* What is read again and again for a broadcast is not traffic. */
         loads += count <= type_count(*node->type) / 4 ? 0 : in->loads;
         n->made = n->made && (in->made || scalar);
-    }
-    if (node->op == OP_OVERLAP_ADD) { /* each element of what is added up, for one of the sums */
-        const int64_t all = type_count(*node->in[0]->type), sums = type_count(*node->type);
-        loads = count_add(0, loads, sums > 0 ? (all + sums - 1) / sums : 0);
     }
     n->cost = at_most_many(at_most_many(own) * times);
     n->written = at_most_many((at_most_many(written) + 1) * times);

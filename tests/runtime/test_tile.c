@@ -27,6 +27,7 @@ static Case case_random(void) {
         s->m2 = draw(1, 20);
         s->n = draw(1, 20);
     }
+    s->k2 += draw(0, 3) > 0 ? s->k2 % 2 : 0; /* of 16 bits: pairs */
     s->flags = draw(0, 2) == 0 ? MD_TILE_ADD : 0;
     if ((s->flags & MD_TILE_ADD) == 0 && draw(0, 3) == 0) {
         s->flags |= MD_TILE_NO_C;
