@@ -495,6 +495,16 @@ static Node *with_places_beside(Graph *g, Node *n, int k) {
 
 /* --- overlapping windows ---------------------------------------------------------------------- */
 
+int halo_side(const Node *contract, int window, int tap) {
+    for (int k = 0; k < 2; k++) {
+        if (has_label(contract, k, window) && !has_label(contract, !k, window) &&
+            has_label(contract, !k, tap) && !has_label(contract, k, tap)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
 int halo_windowed(const Node *n, const Node *contract) {
     const Attr *o = n->attr, *c = contract->attr;
     if (contract->op != OP_CONTRACT || o->s < 1 || o->s > o->taps || o->d == 0 || o->count < 1 ||
@@ -502,12 +512,7 @@ int halo_windowed(const Node *n, const Node *contract) {
         contract->in[0]->type->rank > MD_RANK - 1 || contract->in[1]->type->rank > MD_RANK - 1) {
         return -1;
     }
-    int i = c->lo_[o->axis], k = c->lo_[o->axis + 1];
-    bool ia = find_label(c->la, contract->in[0]->type->rank, i) >= 0;
-    bool ib = find_label(c->lb, contract->in[1]->type->rank, i) >= 0;
-    bool ka = find_label(c->la, contract->in[0]->type->rank, k) >= 0;
-    bool kb = find_label(c->lb, contract->in[1]->type->rank, k) >= 0;
-    return ia && !ib && kb && !ka ? 0 : ib && !ia && ka && !kb ? 1 : -1;
+    return halo_side(contract, c->lo_[o->axis], c->lo_[o->axis + 1]);
 }
 
 /* What `x` is a number times of: *by that number, NULL: 1. */

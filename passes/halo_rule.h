@@ -26,6 +26,9 @@ bool halo_has_results(const Node *contract, int k, int summed);
  * them multiplies the taps of all by numbers that are zero where it has none. */
 int64_t halo_places_beside(int64_t lanes, int64_t columns, int64_t places, int64_t taps);
 
+/* The operand that alone has label `window`, where the other one alone has `tap`; -1: none. */
+int halo_side(const Node *contract, int window, int tap);
+
 /* Of a CONTRACT whose terms OVERLAP_ADD `n` adds up: the operand that alone has the windows, where
  * the other one alone has the taps; -1: it is no such one. */
 int halo_windowed(const Node *n, const Node *contract);

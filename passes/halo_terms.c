@@ -40,37 +40,25 @@ typedef struct {
     int8_t result[MD_RANK];               /* of what is summed, in its order */
 } Sums;
 
-/* Which operand has label `window`, and the other one `tap`; -1: neither is so. */
-static int side_of(const Node *contract, int window, int tap) {
-    for (int k = 0; k < 2; k++) {
-        if (has_label(contract, k, window) && !has_label(contract, !k, window) &&
-            has_label(contract, !k, tap) && !has_label(contract, k, tap)) {
-            return k;
-        }
-    }
-    return -1;
-}
-
 static bool find_sums(const Node *n, Sums *s) {
     const int rank = n->type->rank;
     *s = (Sums){.a = -1};
     for (; n->op == OP_OVERLAP_ADD && s->count < MD_RANK; n = n->in[0]) {
         s->sum[s->count++] = n->attr;
     }
-    const Node *turned = n;
     s->contract = n->op == OP_PERMUTE ? n->in[0] : n;
     if (s->contract->op != OP_CONTRACT || rank + s->count > MD_RANK) {
         return false;
     }
     int8_t label[MD_RANK];
     for (int i = 0; i < n->type->rank; i++) {
-        label[i] = s->contract->attr->lo_[turned->op == OP_PERMUTE ? turned->attr->map[i] : i];
+        label[i] = s->contract->attr->lo_[n->op == OP_PERMUTE ? n->attr->map[i] : i];
     }
     for (int i = s->count - 1, left = n->type->rank; i >= 0; i--, left--) {
         const int at = s->sum[i]->axis;
         s->window[i] = label[at];
         s->tap[i] = label[at + 1];
-        const int a = side_of(s->contract, label[at], label[at + 1]);
+        const int a = halo_side(s->contract, label[at], label[at + 1]);
         if (a < 0 || (s->a >= 0 && a != s->a)) {
             return false;
         }
