@@ -135,6 +135,7 @@ struct Tile {
     bool blas;                           /* by the library of --blas */
     bool team;                           /* large enough for several threads */
     bool large;                          /* a loop over tasks that all plans share pays */
+    bool banded;                         /* only what lies near a diagonal is computed */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */

@@ -253,8 +253,8 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
                 continue;
             }
             int64_t most = k->axis[tile->column].extent;
-            bool parts = tile->narrow == 0 && most > DRAWS_ROW &&
-                         draws_any(&s, tile->column, &inner->body);
+            bool parts =
+                tile->narrow == 0 && most > DRAWS_ROW && draws_any(&s, tile->column, &inner->body);
             const char *from = first, *to = end;
             if (parts) { /* a row of draws at a time */
                 from = style_name(&s, "begin");
@@ -362,19 +362,16 @@ static const char *flags_text(Arena *arena, int64_t is) {
     static const struct {
         int64_t flag;
         const char *name;
-    } flags[] = {{MD_TILE_ADD, "ADD"},         {MD_TILE_SHARED, "SHARED"},
-                 {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
-                 {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
-                 {MD_TILE_DOTS, "DOTS"},       {MD_TILE_ALONG, "ALONG"},
-                 {MD_TILE_KEPT, "KEPT"},
-                 {MD_TILE_UNCUT, "UNCUT"},     {MD_TILE_LISTED, "LISTED"},
-                 {MD_TILE_NEXT, "NEXT"},       {MD_TILE_CLAIMED, "CLAIMED"},
-                 {MD_TILE_HELPED, "HELPED"},   {MD_TILE_TAKEN, "TAKEN"},
-                 {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
-                 {MD_TILE_EXACT, "EXACT"},     {MD_TILE_SINGLE, "SINGLE"},
-                 {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
-                 {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
-                 {MD_TILE_ACROSS, "ACROSS"},   {MD_TILE_STREAMS, "STREAMS"}};
+    } flags[] = {
+        {MD_TILE_ADD, "ADD"},           {MD_TILE_SHARED, "SHARED"},   {MD_TILE_NO_C, "NO_C"},
+        {MD_TILE_IN_PLACE, "IN_PLACE"}, {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
+        {MD_TILE_DOTS, "DOTS"},         {MD_TILE_ALONG, "ALONG"},     {MD_TILE_KEPT, "KEPT"},
+        {MD_TILE_UNCUT, "UNCUT"},       {MD_TILE_LISTED, "LISTED"},   {MD_TILE_NEXT, "NEXT"},
+        {MD_TILE_CLAIMED, "CLAIMED"},   {MD_TILE_HELPED, "HELPED"},   {MD_TILE_TAKEN, "TAKEN"},
+        {MD_TILE_HALF, "HALF"},         {MD_TILE_F16, "F16"},         {MD_TILE_EXACT, "EXACT"},
+        {MD_TILE_SINGLE, "SINGLE"},     {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
+        {MD_TILE_WIDE_A, "WIDE_A"},     {MD_TILE_WIDE_B, "WIDE_B"},   {MD_TILE_ACROSS, "ACROSS"},
+        {MD_TILE_STREAMS, "STREAMS"}};
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
@@ -395,6 +392,20 @@ static const char *numbers_text(Arena *arena, const char *name, const char *cons
     return text.at;
 }
 
+/* A side of a band without an end. */
+static const char *edge_text(Arena *arena, int64_t edge) {
+    return edge <= -MD_BAND_OPEN / 2  ? "-MD_BAND_OPEN"
+           : edge >= MD_BAND_OPEN / 2 ? "MD_BAND_OPEN"
+                                      : str_printf(arena, "%" PRId64, edge);
+}
+
+/* The same as `work`, and what of the product counts. */
+static const char *band_text(Arena *arena, const char *work, const md_tile *p) {
+    static const char *const bands[] = {"NONE", "ROW_SUM", "COLUMN_SUM", "ROW_COLUMN"};
+    return str_printf(arena, "%.*s, %s, /* from */ %s, /* until */ %s)", (int)strlen(work) - 1,
+                      work, bands[p->band], edge_text(arena, p->from), edge_text(arena, p->until));
+}
+
 /* The fields in their order, in words of runtime/tile.h. */
 static Text tile_text(Arena *arena, const md_tile *p) {
     bool swapped = p->is & MD_TILE_SWAPPED, one = p->k1.n == 1 && !(p->is & MD_TILE_LISTED);
@@ -402,6 +413,7 @@ static Text tile_text(Arena *arena, const md_tile *p) {
     static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
     static const char *const work[] = {"chunks", "partial sums", "group", "at",
                                        "strip",  "turned",       "all"};
+    const bool cut = p->chunks > 1 || p->group > 0;
     const int64_t block[] = {p->block_rows, p->block_cols, p->wide, one ? p->kb2 : p->kb1, p->kb2};
     const int64_t place[] = {p->chunks,   p->partial,   p->group, p->group_at,
                              p->strip_at, p->turned_at, p->slice};
@@ -414,9 +426,14 @@ static Text tile_text(Arena *arena, const md_tile *p) {
         p->elem == 8 ? "sizeof(double)" : "sizeof(float)",
         flags_text(arena, p->is),
         numbers_text(arena, one ? "BLOCKS" : "BLOCKS2", blocks, block, one ? 4 : 5),
-        p->chunks > 1 || p->group > 0 ? numbers_text(arena, "WORK2", work, place, 7)
-        : p->slice > 0                ? numbers_text(arena, "WORK", work + 4, place + 4, 3)
-                                      : "MD_TILE_NO_WORK"};
+        p->band != MD_BAND_NONE
+            ? band_text(arena,
+                        cut ? numbers_text(arena, "BAND2", work, place, 7)
+                            : numbers_text(arena, "BAND", work + 4, place + 4, 3),
+                        p)
+        : cut          ? numbers_text(arena, "WORK2", work, place, 7)
+        : p->slice > 0 ? numbers_text(arena, "WORK", work + 4, place + 4, 3)
+                       : "MD_TILE_NO_WORK"};
     Words words = {0};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
         VEC_PUSH(arena, &words, word[i]);
@@ -479,6 +496,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
     add_feature(arena, list, "LISTED", p->is & MD_TILE_LISTED);
     add_feature(arena, list, "SKIP", p->skip.n != 1);
+    add_feature(arena, list, "BANDED", p->band != MD_BAND_NONE);
     add_feature(arena, list, "BESIDE", !half && (p->is & MD_TILE_TAKEN));
     add_feature(arena, list, "COPIED", tile->halo != NULL);
     add_feature(arena, list, "HELD", md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows);

@@ -73,7 +73,16 @@ typedef struct {
     int64_t group, group_at;     /* blocks that are added one to another; where, in the slice */
     int64_t strip_at, turned_at; /* the same of the strip and its transpose */
     int64_t slice;               /* elements of workspace of one worker */
+    /* if: BANDED */
+    int64_t band, from, until; /* of two axes: from <= place on the second - on the first < until */
+    /* end: BANDED */
 } md_tile;
+
+/* if: BANDED */
+/* What counts lies near a diagonal: of which two axes. Else terms are zero, or C is not read. */
+enum { MD_BAND_NONE, MD_BAND_ROW_SUM, MD_BAND_COLUMN_SUM, MD_BAND_ROW_COLUMN };
+#define MD_BAND_OPEN (INT64_MAX / 4) /* no end on that side */
+/* end: BANDED */
 
 enum {
     MD_TILE_ADD = 1,       /* C += the product */
@@ -132,6 +141,15 @@ enum {
 #define MD_TILE_WORK(strip, turned, slice) MD_TILE_WORK2(1, 0, 0, 0, strip, turned, slice)
 #define MD_TILE_WORK2(chunks, partial, group, at, strip, turned, slice)                            \
     chunks, partial, group, at, strip, turned, slice
+/* if: BANDED */
+#undef MD_TILE_WORK2
+#define MD_TILE_WORK2(chunks, partial, group, at, strip, turned, slice)                            \
+    MD_TILE_BAND2(chunks, partial, group, at, strip, turned, slice, NONE, 0, 0)
+#define MD_TILE_BAND(strip, turned, slice, band, from, until)                                      \
+    MD_TILE_BAND2(1, 0, 0, 0, strip, turned, slice, band, from, until)
+#define MD_TILE_BAND2(chunks, partial, group, at, strip, turned, slice, band, from, until)         \
+    chunks, partial, group, at, strip, turned, slice, MD_BAND_##band, from, until
+/* end: BANDED */
 
 /* if: STREAMS */
 /* What an epilogue reads of memory, element by element: element (m, n) of batch b lies at

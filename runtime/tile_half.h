@@ -590,6 +590,18 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* end: KEPT */
                 const char *yp = yq + p * nr * s->cols.y * y_bytes;
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
+                int begins = first;
+                int64_t at = 0, count = pairs; /* lanes that the tile has of the block */
+                /* if: BANDED */
+                const int64_t columns = md_tile_min(nr, s->cols.n - p * nr);
+                const md_tile_turn turn =
+                    md_tile_turn_of(s, b, q, q0, q1, row, rows, p * nr, columns);
+                begins = turn.first && !add, at = turn.at / step;
+                count = (turn.at + turn.count + step - 1) / step - at;
+                if (turn.none && !add) {
+                    md_tile_clear(st, ld * 4, rows, columns * 4);
+                }
+                /* end: BANDED */
                 /* if: STREAMS */
                 if (ask != NULL) {
                     md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
@@ -611,9 +623,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* end: FAR */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
-    md_tile_rows_half(ROWS, vectors, xt, taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1,        \
-                      row_step, across ? k1 * (ROWS) : k1, across ? k2 * (ROWS) : k2, panel,       \
-                      width, b.nk1, pairs, st, ld, room ? MD_LANES_F32 : last, first, lone, ask,   \
+    md_tile_rows_half(ROWS, vectors, xt + at * (across ? k2 * (ROWS) : k2),                        \
+                      taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1, row_step,                 \
+                      across ? k1 * (ROWS) : k1, across ? k2 * (ROWS) : k2, panel + at * width,    \
+                      width, b.nk1, count, st, ld, room ? MD_LANES_F32 : last, begins, lone, ask,  \
                       far)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
@@ -624,6 +637,11 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
             md_tile_lanes(s, panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y, \
                           b.nk1, b.nk2, (COLS), y_wide);                                           \
         }                                                                                          \
+        /* if: BANDED */                                                                           \
+        if (count <= 0) {                                                                          \
+            continue;                                                                              \
+        }                                                                                          \
+        /* end: BANDED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_HALF_RUN(u.big);                                                                    \
         } else {                                                                                   \

@@ -12,6 +12,8 @@
 #include "runtime/scalar.h"
 #include "runtime/tile.h"
 #include "runtime/tile_along.h"
+#include "runtime/tile_band.h"
+#include "runtime/tile_move.h"
 #include "runtime/tile_turn.h"
 
 /* if: TEMPLATE */
@@ -430,39 +432,12 @@ MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_R
     }
 }
 
-/* strip (+)= C and C = strip for rows m0 .. of any strides. */
-MD_NOINLINE void MD_TN(gather)(const md_tile *s, MD_REAL *MD_RESTRICT strip, int64_t ld,
-                               const MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
-                               int add) {
-    const int64_t step = md_tile_in_c(s, 0, 1);
-    for (int64_t r = 0; r < rows; r++) {
-        const MD_REAL *from = c + md_tile_in_c(s, m0 + r, n0);
-        for (int64_t j = 0; j < cols; j++) {
-            strip[r * ld + j] = (add ? strip[r * ld + j] : 0) + from[j * step];
-        }
-    }
-}
-
-MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT strip, int64_t ld,
-                                MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols) {
-    const int64_t step = md_tile_in_c(s, 0, 1);
-    int64_t r = 0;
-    /* if: TURNED */
-    const int beside = !md_tile_turns(s) && s->r2.c == 1 && step != 1; /* rows, in C */
-    for (int64_t run; beside && r < rows; r += run) {
-        run = s->r1.c == s->r2.n ? rows - r : md_tile_min(rows - r, s->r2.n - (m0 + r) % s->r2.n);
-        MD_TN(turn)(c + md_tile_in_c(s, m0 + r, n0), step, strip + r * ld, ld, run, cols, 0, 0);
-    }
-    /* end: TURNED */
-    const int even = md_tile_turns(s) || s->r1.n == 1; /* rows at one pitch: no division for each */
-    const int64_t pitch = md_tile_turns(s) ? s->cols.c : s->r2.c;
-    for (MD_REAL *to = c + md_tile_in_c(s, m0 + r, n0); r < rows; r++, to += pitch) {
-        to = even ? to : c + md_tile_in_c(s, m0 + r, n0);
-        for (int64_t j = 0; j < cols; j++) {
-            to[j * step] = strip[r * ld + j];
-        }
-    }
-}
+/* if: ADD */
+MD_GATHER(MD_TN(gather), MD_REAL)
+/* end: ADD */
+/* if: SCATTERED */
+MD_SCATTER(MD_TN(scatter), MD_TN(turn), MD_REAL)
+/* end: SCATTERED */
 
 /* ---- dot products ---------------------------------------------------------------------------- */
 
@@ -605,7 +580,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 const int64_t row = md_tile_row(s, u, t);
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
                 MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
-                int kept = 0;
+                int kept = 0, begins = first;
                 /* if: KEPT */
                 kept = (s->is & MD_TILE_KEPT) != 0;
                 panel = kept ? MD_TN(kept)(s, panels, nr, b, p) : panel;
@@ -615,7 +590,12 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: HELD */
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
-                int64_t xk1 = s->k1.x, xk2 = s->k2.x;
+                int64_t xk1 = s->k1.x, xk2 = s->k2.x, steps = nk2;
+                /* if: BANDED */
+                const md_tile_turn turn = md_tile_turn_of(
+                    s, b, q, q0, q1, row, rows, p * nr, md_tile_min(nr, s->cols.n - p * nr));
+                begins = turn.first && !add, steps = s->band != MD_BAND_NONE ? turn.count : nk2;
+                /* end: BANDED */
                 /* if: BESIDE */
                 if (s->is & MD_TILE_TAKEN) {
                     MD_REAL *own = panels + s->slice - md_tile_taken_count(s);
@@ -626,8 +606,15 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 }
                 /* end: BESIDE */
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
+                /* if: BANDED */
+                if (turn.none && !add) {
+                    md_tile_clear(st, ld * MD_ELEM, rows,
+                                  md_tile_min(nr, s->cols.n - p * nr) * MD_ELEM);
+                }
+                xt += turn.at * xk2;
+                /* end: BANDED */
                 /* if: CLAIMED */
-                for (int64_t r = 0; (s->is & MD_TILE_CLAIMED) && r < rows; r++) {
+                for (int64_t r = 0; (s->is & MD_TILE_CLAIMED) && r < rows && steps > 0; r++) {
                     md_tile_claim(st + r * ld, nr * MD_ELEM);
                 }
                 /* end: CLAIMED */
@@ -640,8 +627,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2, through ? panel : yp,        \
-                 through ? nk2 *width : yk1, through ? width : s->k2.y, nk1, nk2, st, ld,          \
-                 room || !through ? MD_LANES : last, back, first, list, ahead, ask)
+                 through ? nk2 *width : yk1, through ? width : s->k2.y, nk1, steps, st, ld,        \
+                 room || !through ? MD_LANES : last, back, begins, list, ahead, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
@@ -654,6 +641,12 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
             MD_TN(pack)(panel, width, yp, yk1, s->k2.y, s->cols.y, b.nk1, b.nk2, (COLS));          \
         }                                                                                          \
         /* end: PACKED */                                                                          \
+        /* if: BANDED */                                                                           \
+        panel += turn.at * width, yp += turn.at * s->k2.y;                                         \
+        if (steps <= 0) {                                                                          \
+            continue;                                                                              \
+        }                                                                                          \
+        /* end: BANDED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_TILE_RUN(u.big);                                                                    \
         } else {                                                                                   \

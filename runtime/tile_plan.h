@@ -488,6 +488,21 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     return p;
 }
 
+/* Adds to a plan what of its shape counts, of m2, n and k2: see md_tile. Plans whose sums go by a
+ * list, by vectors or along several axes compute all. */
+MD_FN void md_tile_set_band(md_tile *p, int64_t band, int64_t from, int64_t until) {
+    const int all = MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED | MD_TILE_SPAN;
+    const int swapped = (p->is & MD_TILE_SWAPPED) != 0;
+    if ((p->is & all) || p->k0.n != 1 || p->k1.n != 1 || p->r1.n != 1 || band == MD_BAND_NONE) {
+        return;
+    }
+    const int of_sum = swapped == (band == MD_BAND_ROW_SUM) ? MD_BAND_COLUMN_SUM : MD_BAND_ROW_SUM;
+    const int turned = swapped && band == MD_BAND_ROW_COLUMN;
+    p->band = band == MD_BAND_ROW_COLUMN ? band : of_sum;
+    p->from = turned ? 1 - until : from;
+    p->until = turned ? 1 - from : until;
+}
+
 /* The register tiles that a plan runs on a machine (md_tile_cut_rows): bit 4 * (rows - 1) +
  * vectors - 1 for each. */
 MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {

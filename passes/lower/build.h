@@ -5,6 +5,7 @@
 #include "compiler/compile.h"
 #include "passes/fuse.h"
 #include "passes/halves.h"
+#include "passes/lower/band.h"
 #include "passes/lower/value.h"
 #include "passes/lower/work.h"
 #include "passes/schedule/schedule.h"
@@ -25,8 +26,9 @@ typedef struct {
     Program *p;
     ProgramEntry *e;
     const Target *target;
-    Arena *arena;   /* of the program */
-    Arena *scratch; /* of this entry */
+    Arena *arena;     /* of the program */
+    Arena *scratch;   /* of this entry */
+    Readers *readers; /* of its nodes */
 } Lower;
 
 /* Of a LOOP of a region. */

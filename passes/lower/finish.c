@@ -26,7 +26,7 @@ typedef struct {
     int64_t *loaded; /* by Arg.id: elements loaded one by one */
     bool *swept;     /* by Arg.id: it is read as a whole too */
     int64_t flops;
-    int64_t dear; /* what functions and draws take beyond it */
+    int64_t dear;    /* what functions and draws take beyond it */
     const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
 
@@ -452,9 +452,15 @@ static void count_products(WorkBuild *b) {
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *node = b->unit->atom.at[i];
         if (node->op == OP_CONTRACT && elem_is_float(node->type->elem)) {
-            int64_t needed = product_flops_needed(node);
+            const Band band = product_band(node, b->l->readers);
+            const Tile *tile = kernel_tile(b->w.k);
+            int64_t extent[3 * MD_RANK];
+            contract_labels(node, extent);
+            int64_t done = product_flops_all(node);
+            done = tile && tile->banded ? band_part(&band, extent, done) : done;
+            int64_t needed = band_part(&band, extent, product_flops_needed(node));
             step->products = count_add(step->products, 1, needed);
-            step->borders = count_add(step->borders, 1, product_flops_all(node) - needed);
+            step->borders = count_add(step->borders, 1, done > needed ? done - needed : 0);
             step->wide = step->wide || node->type->elem == TY_F64;
         }
     }

@@ -536,6 +536,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     VEC_PUSH(p->arena, &p->entry, e);
     Arena scratch = {0};
     Lower l = {.c = c, .p = p, .e = e, .arena = p->arena, .scratch = &scratch};
+    l.readers = readers_new(&scratch);
     l.target = target_asked(c->opt.target);
     for (int i = 0; i < entry->input.count; i++) {
         Slot *slot = entry->input.at[i];

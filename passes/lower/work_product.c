@@ -195,6 +195,7 @@ bool make_contract(WorkBuild *b) {
     p->elem = node->type->elem;
     p->count = type_count(*node->type);
     p->owner = node->loc.owner;
+    p->band = product_band(node, b->l->readers);
     for (int l = 0; l < p->nlabel; l++) {
         p->space[l] = *kernel_space(b, copies + l, extent[l], "r");
         label[l] = radix_flat(b->w.k, &p->space[l]);

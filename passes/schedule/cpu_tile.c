@@ -242,6 +242,35 @@ static Digit group_at(const Class *c, int from_last) {
     return i >= 0 ? c->group[i] : one;
 }
 
+/* Is the plan's one axis of class `c` this label, place by place? */
+static bool is_axis(const Tiling *p, int c, int label) {
+    const Radix *r = &p->of->space[label];
+    int digits = 0;
+    for (int d = 0; d < r->n; d++) {
+        digits += r->digit[d] != 1;
+    }
+    const Class *x = &p->class[c];
+    return class_of(p, label) == c && digits == 1 && x->ngroup == 1 &&
+           x->group[0].extent == r->count;
+}
+
+/* What of the product counts, where that is said of axes of the plan. */
+static void plan_band(Tiling *p) {
+    const Band *band = &p->of->band;
+    const int first = band->known ? class_of(p, band->first) : BATCH;
+    if (first == BATCH || !is_axis(p, first, band->first)) {
+        return;
+    }
+    if (is_axis(p, SUMMED, band->second)) {
+        md_tile_set_band(&p->plan, first == ROWS ? MD_BAND_ROW_SUM : MD_BAND_COLUMN_SUM, band->from,
+                         band->until);
+    } else if (first == ROWS && is_axis(p, COLUMNS, band->second)) {
+        md_tile_set_band(&p->plan, MD_BAND_ROW_COLUMN, band->from, band->until);
+    } else if (first == COLUMNS && is_axis(p, ROWS, band->second)) {
+        md_tile_set_band(&p->plan, MD_BAND_ROW_COLUMN, 1 - band->until, 1 - band->from);
+    }
+}
+
 static md_tile_shape plan_shape(const Tiling *p, int flags) {
     Digit b2 = group_at(&p->class[BATCH], 0), b1 = group_at(&p->class[BATCH], 1);
     Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
@@ -463,6 +492,16 @@ static int64_t product_flops(const Tiling *p) {
     return flops;
 }
 
+/* The same of what the plan computes. */
+static int64_t tile_flops(const Tiling *p) {
+    int64_t extent[3 * MD_RANK];
+    for (int l = 0; l < p->of->nlabel; l++) {
+        extent[l] = p->of->space[l].count;
+    }
+    const int64_t flops = product_flops(p);
+    return p->plan.band != MD_BAND_NONE ? band_part(&p->of->band, extent, flops) : flops;
+}
+
 /* Do all rows lie side by side in C, and columns not? What follows then runs along rows. */
 static bool lies_across(const Tiling *p) {
     Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
@@ -585,6 +624,7 @@ static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
+        plan_band(p);
         p->workers = md_tile_most_parts(&p->plan, b->k->threads);
     }
     return p != NULL;
@@ -609,29 +649,6 @@ int64_t product_bytes(const Product *of) {
     return count_add(bytes, (int64_t)elem_bytes(of->elem), of->count);
 }
 
-/* Does an operand lie one element behind another along axis `axis` of C? */
-static bool runs_along(const Index *at, int axis) {
-    int64_t stride = 0;
-    return index_stride(at, axis, &stride) && stride == 1;
-}
-
-/* Elements that loops multiply at once: vectors run along an axis of C and of both operands, or of
- * one; then sums are read and written again for each number of the other. */
-static int vector_of(const Product *of, bool all) {
-    enum { VECTOR = TUNED(8, 2) };
-    for (int l = 0; l < of->nlabel; l++) {
-        const Radix *r = &of->space[l];
-        const int in = of->in[l], axis = r->n > 0 ? r->axis[r->n - 1] : 0;
-        const bool a = in & IN_A, b = in & IN_B;
-        if (r->n > 0 && r->digit[r->n - 1] >= VECTOR && in & IN_C && (a && b) == all &&
-            runs_along(of->place, axis) && (!a || runs_along(of->load[0]->index, axis)) &&
-            (!b || runs_along(of->load[1]->index, axis))) {
-            return all ? VECTOR : VECTOR / 2;
-        }
-    }
-    return 1;
-}
-
 /* What a product in tiles takes beside its multiplications, in operations of loops: its call,
  * moving elements to panels, columns that fill no vector among them, and adding up the lanes of
  * dot products. Measured with products of 64 to 65,536 multiplications. */
@@ -652,7 +669,7 @@ static int64_t tile_rest(const Tiling *p) {
 static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
     const Tiling *p = plan;
     (void)b;
-    int64_t flops = count_add(0, tile_times(p), product_flops(p));
+    int64_t flops = count_add(0, tile_times(p), tile_flops(p));
     int workers = p->workers > 1 ? p->workers : 1;
     return (Cost){.loop = tile_rest(p) / workers,
                   .tile = flops / workers,
@@ -735,6 +752,8 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     memcpy(tile->plan, &p->plan, sizeof p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
     tile->large = product_task(&p->plan) > LARGE;
+    tile->banded = p->plan.band != MD_BAND_NONE;
+    tile->flops = tile_flops(p);
     for (int i = 0; i < p->stream.count && (p->plan.is & MD_TILE_STREAMS); i++) {
         VEC_PUSH(b->k->arena, &tile->stream, p->stream.at[i]);
     }
@@ -754,25 +773,6 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     }
 }
 
-/* --- loops instead ---------------------------------------------------------------------------- */
-
-/* The Work is made again as a COLUMN. */
-static Cost loops_cost(KernelBuild *b, const Part *part, const void *plan) {
-    (void)plan;
-    const Product *of = part->product;
-    int64_t flops = 2;
-    for (int l = 0; l < of->nlabel; l++) {
-        flops = count_add(0, flops, of->space[l].count);
-    }
-    flops /= vector_of(of, true);
-    bool parallel = kernel_parallel(b, flops);
-    flops /= parallel ? 1 : vector_of(of, false);
-    return (Cost){.loop = flops / (parallel ? b->k->threads : 1),
-                  .bytes = product_bytes(of),
-                  .launches = parallel};
-}
-
 const Schedule cpu_tile = {"tile", 1 << PART_PRODUCT, tile_fits, tile_cost, tile_emit};
 const Schedule cpu_library = {"library", 1 << PART_PRODUCT, library_fits, library_cost,
                               library_emit};
-const Schedule cpu_loops = {"loops", 1 << PART_PRODUCT, NULL, loops_cost, NULL};

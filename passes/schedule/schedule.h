@@ -114,7 +114,7 @@ extern const Schedule cpu_turned, cpu_jammed;         /* cpu_block.c */
 extern const Schedule cpu_spelled;                    /* cpu_spelled.c */
 extern const Schedule cpu_column, cpu_total;          /* cpu_column.c, cpu_total.c */
 extern const Schedule cpu_tile, cpu_library;          /* cpu_tile.c */
-extern const Schedule cpu_loops;                      /* cpu_tile.c: a product made of loops */
+extern const Schedule cpu_loops;                      /* cpu_loops.c: a product made of loops */
 extern const Schedule cpu_running, cpu_scatter;       /* cpu_running.c */
 extern const Schedule cpu_order_lines, cpu_order_long, cpu_order_first; /* cpu_order.c */
 extern const Schedule cuda_nest, cuda_column;         /* cuda_nest.c */

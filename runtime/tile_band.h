@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tile_band: products of which only places near a diagonal count (tile.h, `band`): which steps of
+ * the sum a register tile has, and none where nobody reads what it would make. All else is zero:
+ * what is left out of a sum are terms that are zero, so its bits stay. */
+#ifndef MD_TILE_BAND_H
+#define MD_TILE_BAND_H
+
+#include "runtime/tile.h"
+
+/* if: BANDED */
+/* Of steps k0 .. k1 of the sum those that the tile of `rows` from `row` and `cols` columns from
+ * `col` has. */
+MD_INLINE void md_tile_band_steps(const md_tile *s, int64_t row, int64_t rows, int64_t col,
+                                  int64_t cols, int64_t *k0, int64_t *k1) {
+    const int by_columns = s->band == MD_BAND_COLUMN_SUM;
+    const int64_t first = by_columns ? col : row, last = first + (by_columns ? cols : rows) - 1;
+    if (s->band == MD_BAND_ROW_COLUMN) {
+        const int out = col >= last + s->until || col + cols <= first + s->from;
+        *k1 = out ? *k0 : *k1;
+    } else if (s->band != MD_BAND_NONE) {
+        *k0 = first + s->from > *k0 ? first + s->from : *k0;
+        *k1 = md_tile_min(*k1, last + s->until);
+    }
+}
+
+/* What a tile does in block `b` of those from q0 to q1: `at` .. `at + count` of its steps of k2,
+ * as the `first` that it has. */
+typedef struct {
+    int64_t at, count;
+    int first, none; /* none: of all these blocks it has no step, and this is the first block */
+} md_tile_turn;
+
+MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t q, int64_t q0,
+                                       int64_t q1, int64_t row, int64_t rows, int64_t col,
+                                       int64_t cols) {
+    md_tile_turn t = {0, b.nk2, q == q0, 0};
+    if (s->band != MD_BAND_NONE) {
+        const int64_t begin = q0 * s->kb2;
+        int64_t from = begin, end = md_tile_min(q1 * s->kb2, s->k2.n);
+        md_tile_band_steps(s, row, rows, col, cols, &from, &end);
+        t.none = q == q0 && from >= end;
+        t.first = from >= b.i2;
+        t.at = from > b.i2 ? from - b.i2 : 0;
+        t.count = md_tile_min(end - b.i2, b.nk2) - t.at;
+    }
+    return t;
+}
+
+/* Nothing was added up: the rows of a tile are zero. */
+MD_INLINE void md_tile_clear(void *to, int64_t pitch, int64_t rows, int64_t bytes) {
+    for (int64_t r = 0; r < rows; r++) {
+        memset((char *)to + r * pitch, 0, (size_t)bytes);
+    }
+}
+/* end: BANDED */
+
+#endif

@@ -1,0 +1,143 @@
+/* test_tile_band: products of which only places near a diagonal count (runtime/tile_band.h).
+ *
+ * Random shapes whose plans have a band: terms outside of it are zero, or results there are asked
+ * of nobody. Checked as in test_tile.c, against all terms in double, and that what is left out is
+ * left out: a factor beyond all tiles' reach is NaN, results that a whole tile has for nobody are
+ * zero. */
+#include "tests/runtime/tile_case.h"
+
+typedef struct {
+    int64_t from, until;
+} Edges;
+
+/* Both ends, or one of them. */
+static Edges draw_edges(int64_t n) {
+    Edges e = {-MD_BAND_OPEN, MD_BAND_OPEN};
+    const int ends = (int)draw(1, 3);
+    if (ends & 1) {
+        e.until = draw(-n / 3, n / 2);
+    }
+    if (ends & 2) {
+        e.from = ends == 3 ? e.until - draw(1, n) : draw(-n / 2, n / 3);
+    }
+    return e;
+}
+
+static void make_plan(Case *t) {
+    t->plan = md_tile_plan(t->shape, t->elem);
+    md_tile_set_band(&t->plan, t->band, t->from, t->until);
+}
+
+/* A dense case, operands in either order. */
+static Case case_banded(int64_t band) {
+    Case t;
+    memset(&t, 0, sizeof t);
+    md_tile_shape *s = &t.shape;
+    s->b1 = 1, s->m1 = 1, s->ko = 1, s->k0 = 1, s->k1 = 1;
+    const int large = (int)draw(0, 3);
+    s->b2 = large == 2 ? 1 : draw(1, 3);
+    s->m2 = draw(large == 2 ? 24 : 5, large == 0 ? 300 : 40);
+    s->n = draw(large == 2 ? 24 : 4, large == 1 ? 250 : 40);
+    s->k2 = large == 2 ? draw(400, 2200) : draw(2, 120);
+    const int ta = (int)draw(0, 1), tb = (int)draw(0, 1);
+    s->a_m2 = ta ? 1 : s->k2, s->a_k2 = ta ? s->m2 : 1;
+    s->b_k2 = tb ? 1 : s->n, s->b_n = tb ? s->k2 : 1;
+    s->c_m2 = s->n, s->c_n = 1;
+    s->a_b2 = s->m2 * s->k2, s->b_b2 = s->n * s->k2, s->c_b2 = s->m2 * s->n;
+    if (draw(0, 3) == 0) {
+        s->flags |= MD_TILE_ACROSS;
+        s->c_m2 = 1, s->c_n = s->m2;
+    }
+    t.a_size = s->b2 * s->a_b2, t.b_size = s->b2 * s->b_b2, t.c_size = s->b2 * s->c_b2;
+    t.elem = draw(0, 3) == 0 ? 8 : 4;
+    s->flags |= draw(0, 3) == 0 ? MD_TILE_ADD : draw(0, 3) == 0 ? MD_TILE_NO_C : 0;
+    if (t.elem == 4 && draw(0, 2) == 0) {
+        s->flags |= MD_TILE_HALF | (draw(0, 1) ? MD_TILE_WIDE_A : 0) |
+                    (draw(0, 1) ? MD_TILE_WIDE_B : 0) | (draw(0, 3) == 0 ? MD_TILE_F16 : 0);
+    }
+    const Edges e = draw_edges(band == MD_BAND_ROW_COLUMN ? s->n : s->k2);
+    t.scale = (int)draw(0, 1);
+    t.band = band, t.from = e.from, t.until = e.until;
+    make_plan(&t);
+    return t;
+}
+
+/* Terms outside of the band are zero by one factor; the other one is NaN where no tile comes.
+ * Gives how many are. */
+static int make_terms(Case *t, int rows) {
+    const md_tile_shape *s = &t->shape;
+    const int64_t count = rows ? s->m2 : s->n, other = rows ? s->n : s->m2, reach = 64;
+    int poisoned = 0;
+    for (int64_t at = 0; at < s->b2 * s->k2; at++) {
+        const int64_t batch = at / s->k2, k = at % s->k2;
+        int near = t->plan.band == MD_BAND_NONE;
+        for (int64_t i = 0; i < count; i++) {
+            double *x = rows ? &t->a[batch * s->a_b2 + i * s->a_m2 + k * s->a_k2]
+                             : &t->b[batch * s->b_b2 + i * s->b_n + k * s->b_k2];
+            *x = k - i >= t->from && k - i < t->until ? *x : 0;
+            near = near || (k - i >= t->from - reach && k - i < t->until + reach);
+        }
+        for (int64_t i = 0; i < other && !near; i++) {
+            double *y = rows ? &t->b[batch * s->b_b2 + i * s->b_n + k * s->b_k2]
+                             : &t->a[batch * s->a_b2 + i * s->a_m2 + k * s->a_k2];
+            *y = NAN;
+            poisoned++;
+        }
+    }
+    return poisoned;
+}
+
+static void test_terms(void **state) {
+    (void)state;
+    int by_rows = 0, by_columns = 0, half = 0, chunks = 0, poisoned = 0, blocks = 0, packed = 0;
+    seed = 71;
+    for (int i = 0; i < 400; i++) {
+        const int rows = (int)draw(0, 1);
+        Case t = case_banded(rows ? MD_BAND_ROW_SUM : MD_BAND_COLUMN_SUM);
+        const int banded = t.plan.band != MD_BAND_NONE;
+        case_fill(&t);
+        poisoned += make_terms(&t, rows);
+        memcpy(t.want, t.c, (size_t)t.c_size * sizeof *t.c);
+        case_want(&t);
+        case_check(&t);
+        by_rows += t.plan.band == MD_BAND_ROW_SUM;
+        by_columns += t.plan.band == MD_BAND_COLUMN_SUM;
+        half += banded && (t.plan.is & MD_TILE_HALF) != 0;
+        chunks += banded && t.plan.chunks > 1;
+        blocks += banded && md_tile_blocks(&t.plan) > 1;
+        packed += banded && (t.plan.is & MD_TILE_PACKED) != 0;
+        case_free(&t);
+    }
+    printf("seed 71: %d by rows, %d by columns, %d of 16 bits, %d cut, %d of blocks, %d packed, "
+           "%d factors NaN\n",
+           by_rows, by_columns, half, chunks, blocks, packed, poisoned);
+    assert_true(by_rows > 120 && by_columns > 120 && half > 60 && chunks > 15 && blocks > 60);
+    assert_true(packed > 120 && poisoned > 10000);
+}
+
+static void test_results(void **state) {
+    (void)state;
+    int banded = 0, left_out = 0, half = 0;
+    seed = 72;
+    for (int i = 0; i < 300; i++) {
+        Case t = case_banded(MD_BAND_ROW_COLUMN);
+        t.shape.flags &= ~MD_TILE_ADD;
+        make_plan(&t);
+        case_fill(&t);
+        case_check(&t);
+        for (int64_t at = 0; at < t.shape.b2 * t.shape.m2 * t.shape.n; at++) {
+            left_out += t.taken[at] == 0;
+        }
+        banded += t.plan.band == MD_BAND_ROW_COLUMN;
+        half += t.plan.band != MD_BAND_NONE && (t.plan.is & MD_TILE_HALF) != 0;
+        case_free(&t);
+    }
+    printf("seed 72: %d with a band, %d of 16 bits, %d results left out\n", banded, half, left_out);
+    assert_true(banded > 200 && half > 40 && left_out > 200000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms),
+                                       cmocka_unit_test(test_results)};
+    return cmocka_run_group_tests_name("runtime tile band", tests, NULL, NULL);
+}
