@@ -68,12 +68,18 @@ trap 'exit 130' INT TERM
 
 ls -A >"$folder/before"
 
-# Scripts first: they take longer than most binaries.
+# The longest first, so that none runs alone at the end; then scripts, which take longer than most binaries.
+longest="threads cuda precision strict unit/test_lower odd budgets scaler sizes unit/test_vjp_mutants fuzz page what_if
+    written_out no_master profile unit/test_random flavours cmake names"
 {
     echo cases
     ls tests/suites/*.sh | sed 's|^tests/suites/||; s|\.sh$||'
     [ "${HAVE_CMOCKA:-}" != yes ] || ls tests/unit/test_*.c tests/runtime/test_*.c | sed 's|^tests/||; s|\.c$||'
-} | grep -F ${EXACT:+-x} -e "${ONLY:-}" >"$folder/list"
+} >"$folder/all"
+printf '%s\n' $longest | grep -Fxf "$folder/all" | cat - "$folder/all" | awk '!seen[$0]++' |
+    grep -F ${EXACT:+-x} -e "${ONLY:-}" >"$folder/list"
+# What tests/lib.sh finds out about the compilers here holds for all of them.
+QUICK=$(sh -c '. tests/lib.sh; echo "$QUICK"') && export QUICK
 xargs -P "$JOBS" -I NAME sh "$0" --one NAME "$folder" <"$folder/list"
 
 if [ "${HAVE_CMOCKA:-}" != yes ]; then

@@ -7,7 +7,7 @@ set -u
 
 printf 'void cblas_sgemm(void);\nint main(void) { cblas_sgemm(); return 0; }\n' >"$scratch/have.c"
 if $CC "$scratch/have.c" -lopenblas -o "$scratch/have" 2>/dev/null; then
-    "$MDLC" samples/digits.mdl -D drop=0 -o "$scratch/own.c" && emitted "$scratch/own.c" "$scratch/own" -O0 &&
+    "$MDLC" samples/digits.mdl -D drop=0 -o "$scratch/own.c" && quickly "$scratch/own.c" "$scratch/own" &&
         "$MDLC" --blas=openblas -D drop=0 samples/digits.mdl -o "$scratch/library.c" &&
         $CC $EMITTED_FLAGS -O0 "$scratch/library.c" -lopenblas -lm -o "$scratch/library" && pass || fail "digits does not build"
     grep -q 'md_blas_run_f32(&' "$scratch/library.c" && pass || fail "no product goes through the library"

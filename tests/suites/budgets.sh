@@ -7,7 +7,6 @@ set -u
 . tests/lib.sh
 
 model=tests/suites/budgets.mdl
-flags="-O1 -march=native -ffp-contract=off -fopenmp"
 report() { # FIELD [OPTION...]: of the train, from the report
     report_field=$1
     shift
@@ -24,8 +23,7 @@ trained() { # PROGRAM OUT: what it takes is what it declares, and stays so
 build() { # NAME [OPTION...]
     build_name=$1
     shift
-    # shellcheck disable=SC2086
-    "$MDLC" "$@" $model -o "$scratch/$build_name.c" && $CC $flags "$scratch/$build_name.c" -lm -o "$scratch/$build_name"
+    "$MDLC" "$@" $model -o "$scratch/$build_name.c" && quickly "$scratch/$build_name.c" "$scratch/$build_name"
 }
 
 total=$(report total) arena=$(report arena)
@@ -57,7 +55,7 @@ sed "s/steps 6;/steps 6; budget $budget;/" $model >"$scratch/source.mdl"
 counted() { # FILE STEPS OPTION...: FLOPs of a step
     counted_file=$1 counted_steps=$2
     shift 2
-    "$MDLC" --profile --threads=1 "$@" "$counted_file" -o "$scratch/counted.c" 2>"$scratch/err" && emitted "$scratch/counted.c" "$scratch/counted" || return 1
+    "$MDLC" --profile --threads=1 "$@" "$counted_file" -o "$scratch/counted.c" 2>"$scratch/err" && quickly "$scratch/counted.c" "$scratch/counted" || return 1
     # shellcheck disable=SC2086
     "$scratch/counted" fit $inputs --steps "$counted_steps" --log json >"$scratch/log" 2>"$scratch/err" || return 1
     awk -v steps="$counted_steps" '
@@ -112,7 +110,7 @@ least() { # WORD FILE
 # sums may be rounded otherwise, nearly.
 under() {
     under_name="$name, $1 %$2" budget=$((low + (total - low) * $1 / 100))
-    "$MDLC" --threads=2 --budget="$budget$2" "$file" -o "$scratch/less.c" 2>"$scratch/err" && emitted "$scratch/less.c" "$scratch/less" ||
+    "$MDLC" --threads=2 --budget="$budget$2" "$file" -o "$scratch/less.c" 2>"$scratch/err" && quickly "$scratch/less.c" "$scratch/less" ||
         { fail "$under_name" "$(head -n 1 "$scratch/err")"; return; }
     [ "$(declared "$scratch/less.c")" -le $budget ] && pass || fail "$under_name" "the budget is not met"
     time=$(planned "$file" --budget="$budget$2")
@@ -134,7 +132,7 @@ if [ "${LONG:-0}" != 0 ]; then
 fi
 for name in ${LOOPED:-kalman gpt}; do
     file=tests/programs/$name.mdl
-    "$MDLC" --threads=2 "$file" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" || { fail "$name" "does not build"; continue; }
+    "$MDLC" --threads=2 "$file" -o "$scratch/whole.c" && quickly "$scratch/whole.c" "$scratch/whole" || { fail "$name" "does not build"; continue; }
     "$scratch/whole" --load "${file%.mdl}.safetensors" --steps 3 --save "$scratch/whole.st" --log none >"$scratch/log" 2>&1 || fail "$name" "$(head -n 1 "$scratch/log")"
     total=$(declared "$scratch/whole.c") exact=$(least "" "$file")
     for word in "" ", rounding"; do
@@ -190,8 +188,8 @@ of_entry() { # KIND FIELD BUDGET
         $1 == field && inside { print $2; exit }'
 }
 exact=$(least "" $file) low=$(least ", rounding" $file)
-"$MDLC" --threads=3 $file -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" || fail parts "does not build"
-"$MDLC" --threads=3 --budget="$low, rounding" $file -o "$scratch/less.c" 2>"$scratch/err" && emitted "$scratch/less.c" "$scratch/less" || fail parts "$(head -n 1 "$scratch/err")"
+"$MDLC" --threads=3 $file -o "$scratch/whole.c" && quickly "$scratch/whole.c" "$scratch/whole" || fail parts "does not build"
+"$MDLC" --threads=3 --budget="$low, rounding" $file -o "$scratch/less.c" 2>"$scratch/err" && quickly "$scratch/less.c" "$scratch/less" || fail parts "$(head -n 1 "$scratch/err")"
 [ $((low * 2)) -le "$exact" ] && pass || fail parts "$low bytes in parts, $exact without"
 [ "$(declared "$scratch/less.c")" -le "$low" ] && pass || fail parts "$(declared "$scratch/less.c") bytes declared, of $low"
 for kind in train eval; do

@@ -6,8 +6,9 @@ set -u
 model=tests/suites/cortex.mdl
 
 "$MDLC" --no-main --threads=1 --prefix=tiny $model -o "$scratch/tiny.c" -H "$scratch/tiny.h" 2>"$scratch/err" && pass || fail "emit" "$(head -n 1 "$scratch/err")"
-awk -F, '{ for (i = 1; i <= 64; i++) p = p $i ","; p = p "\n"; l = l $65 "," } END {
-    printf "#include <stdint.h>\nenum { ROWS = %d };\nstatic const uint8_t pixel[] = {\n%s};\nstatic const uint8_t label[] = {%s};\n", NR, p, l }' samples/data/digits.csv >"$scratch/digits.h"
+awk -F, 'NR == 1 { print "#include <stdint.h>\nstatic const uint8_t pixel[] = {" }
+    { for (i = 1; i <= 64; i++) printf "%s,", $i; print ""; l = l $65 "," }
+    END { printf "};\nstatic const uint8_t label[] = {%s};\nenum { ROWS = %d };\n", l, NR }' samples/data/digits.csv >"$scratch/digits.h"
 field() { sed -n "s/^$2 \(-*[0-9]*\)\$/\1/p" "$1"; }
 
 # shellcheck disable=SC2086

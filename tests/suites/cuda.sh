@@ -45,10 +45,10 @@ model() {
         { fail "$name" "does not compile"; return; }
     host="$CXX -std=c++17 -ffp-contract=off -march=native"
     # shellcheck disable=SC2086
-    $host -O1 $defines -DMODEL="\"$scratch/$name.c\"" tests/cuda/driver.cc -o "$scratch/$name.host" 2>"$scratch/err" &&
+    $host -O0 $defines -DMODEL="\"$scratch/$name.c\"" tests/cuda/driver.cc -o "$scratch/$name.host" 2>"$scratch/err" &&
         "$scratch/$name.host" $steps >"$scratch/$name.expected" 2>/dev/null || { fail "$name: in C" "$(head -n 3 "$scratch/err")"; return; }
     # shellcheck disable=SC2086
-    check "$name: over the shim" $host -O1 -g -Wall -Wextra -Werror $checks $defines -DMODEL="\"$scratch/$name.cu\"" \
+    check "$name: over the shim" $host -O1 -g1 -Wall -Wextra -Werror $checks $defines -DMODEL="\"$scratch/$name.cu\"" \
         -include tests/cuda/shim.h tests/cuda/driver.cc -o "$scratch/$name.shim"
     "$scratch/$name.shim" $steps >"$scratch/$name.got" 2>"$scratch/err" || fail "$name: a run over the shim" "$(grep -v '^==.*makecontext' "$scratch/err" | head -n 3)"
     agree "$name: the losses of the C target" "$scratch/$name.expected" "$scratch/$name.got"

@@ -13,7 +13,7 @@ mib=64 limit=-DMD_FILE_IN_MEMORY=16777216
 program=$scratch/data
 check "emit" "$MDLC" tests/suites/data.mdl -o "$program.c"
 # shellcheck disable=SC2086
-check "build" emitted "$program.c" "$program" -O0 $limit
+check "build" quickly "$program.c" "$program" $limit
 [ -x "$program" ] || { summary data; exit 1; }
 
 # Rows 0 .. 99 hold their own number; a file of test rows holds 1000 and 2000.
@@ -262,7 +262,7 @@ awk 'BEGIN { for (i = 0; i < 730; i++) printf "\\%03o\\%03o", i % 256, i / 256 }
 printf "$(cat "$scratch/octal")" >"$scratch/count.u16"
 head -c 200 "$scratch/count.u16" >"$scratch/held.u16"
 for micro in 1 2; do
-    "$MDLC" -D MICRO=$micro tests/suites/lanes.mdl -o "$scratch/lanes.c" && $CC -O1 -fopenmp "$scratch/lanes.c" -lm -o "$scratch/lanes" ||
+    "$MDLC" -D MICRO=$micro tests/suites/lanes.mdl -o "$scratch/lanes.c" && quickly "$scratch/lanes.c" "$scratch/lanes" ||
         { fail "streams, $micro micro-batches" "does not build"; continue; }
     lanes() { "$scratch/lanes" --data f="$scratch/count.u16,$scratch/held.u16" --threads 1 "$@" 2>"$scratch/err"; }
     lanes --log-every 1 --log json --checkpoint "$scratch/lanes.whole" >"$scratch/lanes.log" || fail streams "$(cat "$scratch/err")"
@@ -276,7 +276,7 @@ for micro in 1 2; do
 done
 # A language model whose state goes on from batch to batch (tests/unit/programs), on text that says the next token.
 "$MDLC" -D B=4 -D T=5 -D V=50 -D H=16 -D L=1 --prefix lm tests/unit/programs/07_lstm_lm.mdl -o "$scratch/lm.c" 2>/dev/null &&
-    $CC -O1 -fopenmp "$scratch/lm.c" -lm -o "$scratch/lm" || fail "language model" "does not build"
+    quickly "$scratch/lm.c" "$scratch/lm" || fail "language model" "does not build"
 awk 'BEGIN { for (i = 0; i < 1200; i++) printf "\\%03o\\000", (i * 7 + int(i / 9)) % 50 }' >"$scratch/octal"
 # shellcheck disable=SC2059
 printf "$(cat "$scratch/octal")" >"$scratch/ptb.u16"
@@ -285,7 +285,7 @@ sed -n 's/.*"event":"end".*"loss":\([0-9.]*\),.*/\1/p' "$scratch/lm.log" | awk '
 
 # A model that names no held-out rows has no function for them: what asks for them is refused, not left out.
 grep -v 'metric' tests/suites/lanes.mdl | sed 's/"count.u16", "held.u16"/"count.u16"/' >"$scratch/blind.mdl"
-"$MDLC" "$scratch/blind.mdl" -o "$scratch/blind.c" && $CC -O0 "$scratch/blind.c" -lm -o "$scratch/blind" || fail "no held-out rows" "does not build"
+"$MDLC" "$scratch/blind.mdl" -o "$scratch/blind.c" && quickly "$scratch/blind.c" "$scratch/blind" || fail "no held-out rows" "does not build"
 blind() { "$scratch/blind" --data f="$scratch/count.u16$1" --steps 1 --log none $2 2>"$scratch/err"; }
 blind "" "" && pass || fail "no held-out rows" "$(cat "$scratch/err")"
 exits "rows that nothing evaluates" 2 "evaluates no validation rows" blind ",$scratch/held.u16" ""

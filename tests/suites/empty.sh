@@ -43,12 +43,12 @@ program() {
     same "$name: a resumed run writes the same checkpoint" "$scratch/k" "$scratch/k2"
 }
 program program "-O1 -fopenmp $STRICT_FLAGS" ""
-program "program with sanitizers" "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all" ""
-program "program in f64" "-O1 -fopenmp" "" --precision=f64
-program "program with --checks=canary" "-O1" "" --checks=canary
-program "program with --checks=nan" "-O1" "" --checks=nan
+program "program with sanitizers" "-O0 -fsanitize=address,undefined -fno-sanitize-recover=all" ""
+program "program in f64" "-O0 -fopenmp" "" --precision=f64
+program "program with --checks=canary" "-O0" "" --checks=canary
+program "program with --checks=nan" "-O0" "" --checks=nan
 if echo 'int main(void) { return 0; }' | $CC -x c - -lopenblas -o "$scratch/linked" 2>/dev/null; then
-    program "program with OpenBLAS" "-O1" "-lopenblas" --blas=openblas
+    program "program with OpenBLAS" "-O0" "-lopenblas" --blas=openblas
 else
     skip "program with OpenBLAS" "it does not link"
 fi
@@ -87,7 +87,7 @@ cat "$scratch/wanted" "$scratch/wanted" >"$scratch/wanted2"
 "$MDLC" run --in e="$scratch/e03" --in x="$scratch/x23" "$scratch/arrays.mdl" 2>&1 | plain >"$scratch/values"
 same "mdlc run with an input without elements" "$scratch/wanted" "$scratch/values"
 if "$MDLC" "$scratch/arrays.mdl" -o "$scratch/arrays.c" &&
-    $CC -O1 -fsanitize=address,undefined -fno-sanitize-recover=all "$scratch/arrays.c" -lm -o "$scratch/arrays"; then
+    $CC -O0 -fsanitize=address,undefined -fno-sanitize-recover=all "$scratch/arrays.c" -lm -o "$scratch/arrays"; then
     set -- "$scratch/arrays" through --in x="$scratch/x23"
     "$@" --in e="$scratch/e03" 2>&1 | plain >"$scratch/values"
     same "an input without elements" "$scratch/wanted" "$scratch/values"
@@ -131,7 +131,7 @@ printf 'a,b,c\n' >"$scratch/head.csv"
 printf '\0\0\015\002\0\0\0\0\0\0\0\003' >"$scratch/no.idx"
 : >"$scratch/no.i32"
 if "$MDLC" "$scratch/rows.mdl" -o "$scratch/rows.c" &&
-    $CC -O1 -fsanitize=address,undefined -fno-sanitize-recover=all "$scratch/rows.c" -lm -o "$scratch/rows"; then
+    $CC -O0 -fsanitize=address,undefined -fno-sanitize-recover=all "$scratch/rows.c" -lm -o "$scratch/rows"; then
     for file in no.npy no.csv head.csv no.idx; do
         says "$file" "$file: no rows" "$scratch/rows" --data f="$scratch/$file"
     done

@@ -25,7 +25,7 @@ P
 small="-D B=4 -D T=32 -D N=16"
 { cat tests/unit/programs/10_bert_phases.mdl; echo 'entry code(tok: u16[B, T] in 0..V, n: i32[B] in 1..T+1) { return bert(tok, n); }'; } >"$scratch/encoder.mdl"
 # shellcheck disable=SC2086
-if ! "$MDLC" $small "$scratch/encoder.mdl" -o "$scratch/encoder.c" || ! emitted "$scratch/encoder.c" "$scratch/encoder"; then
+if ! "$MDLC" $small "$scratch/encoder.mdl" -o "$scratch/encoder.c" || ! lightly emitted "$scratch/encoder.c" "$scratch/encoder"; then
     fail encoder "does not build"
     summary encoder
     exit 1

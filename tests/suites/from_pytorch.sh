@@ -34,7 +34,7 @@ off() {
 while read -r number; do
     name=$(sed -n "s/^## ${number#0}\\. //p" $page)
     "$MDLC" "$scratch/$number.mdl" -o "$scratch/$number.c" 2>"$scratch/err" &&
-        emitted "$scratch/$number.c" "$scratch/$number" -O0 || {
+        quickly "$scratch/$number.c" "$scratch/$number" || {
         fail "$number $name" "$(head -n 1 "$scratch/err")"
         continue
     }

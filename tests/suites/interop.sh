@@ -32,7 +32,7 @@ says() { # NAME STATUS TEXT COMMAND...: the last line of standard error
 program() { # NAME OPTION...: samples/pytorch/NAME.mdl as $scratch/NAME
     program_name=$1
     shift
-    "$MDLC" "$@" samples/pytorch/"$program_name".mdl -o "$scratch/$program_name.c" && $CC -O0 "$scratch/$program_name.c" -lm -o "$scratch/$program_name" ||
+    "$MDLC" "$@" samples/pytorch/"$program_name".mdl -o "$scratch/$program_name.c" && quickly "$scratch/$program_name.c" "$scratch/$program_name" ||
         { fail "$program_name" "does not build"; summary interop; exit 1; }
     check "$program_name: test" "$MDLC" test samples/pytorch/"$program_name".mdl
     check "$program_name: strict" $CC $STRICT_FLAGS -fsyntax-only "$scratch/$program_name.c"
@@ -81,7 +81,7 @@ gpt predict --load "$scratch/other" --only h.0 --seed 3 --in tok=$parity/gpt2_to
 # fc2: three products of 2 * 32 * 48 * 10 (also its input), 32 * 10 twice. net: relu and its derivative
 # of 32 * 48, whose result is kept. The rest: 32 * 10 differences, squares and additions, a factor, and
 # two for each of 1,498 parameters; what is kept are the differences.
-"$MDLC" tests/suites/layers.mdl -o "$scratch/layers.c" && $CC -O0 "$scratch/layers.c" -lm -o "$scratch/layers" &&
+"$MDLC" tests/suites/layers.mdl -o "$scratch/layers.c" && quickly "$scratch/layers.c" "$scratch/layers" &&
     "$scratch/layers" info >"$scratch/info" || fail layers "does not run"
 sed -n "/^layers in a step of 'fit'/,/^\$/p" "$scratch/info" | sed '1,2d; /^$/d; s/^ *//; s/\([0-9]\),/\1_/; s/  */ /g' >"$scratch/costs"
 cat >"$scratch/expected" <<'END'

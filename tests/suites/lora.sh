@@ -73,7 +73,7 @@ same "names of peft" "$scratch/want" "$scratch/got"
 # Without adapters in the text: the base alone, whose numbers are those of step 0 exactly, and which reads what was merged.
 sed '/@name/d; /= low[123]:/d; s/gelu(y\([12]\) + a[12])/gelu(y\1)/; s/return y3 + a3/return y3/; /freeze/d; /low[123]/d
     /^entry merge/,/^}/d; /^train adapt/,/^}/d; /gradcheck(adapt)/d' samples/lora.mdl >"$scratch/plain.mdl"
-if "$MDLC" "$scratch/plain.mdl" -o "$scratch/plain.c" 2>"$scratch/err" && emitted "$scratch/plain.c" "$scratch/plain"; then
+if "$MDLC" "$scratch/plain.mdl" -o "$scratch/plain.c" 2>"$scratch/err" && lightly emitted "$scratch/plain.c" "$scratch/plain"; then
     "$scratch/plain" logits --load "$scratch/base.st" --in x="$scratch/x.npy" --out "$scratch/plain.npy"
     cmp -s "$scratch/plain.npy" "$scratch/new.npy" && pass || fail "step 0" "is not the base"
     "$scratch/plain" logits --load "$scratch/merged.st" --in x="$scratch/x.npy" --out "$scratch/read.npy"

@@ -67,7 +67,7 @@ setting() {
         [ "$(bytes params)" = $((plain_params - kept_short)) ] && pass || fail "$name" "the sum"
     case "$name ${LONG:-0}" in plain*|"adamw 0"|"accumulate 4 0"|"bf16 0"|"f16 clipped 0"|"no masters 0"|*" 1") ;; *) return ;; esac
     [ -r /proc/self/maps ] || { skip "$name, measured" "no /proc here"; return; }
-    "$MDLC" "$@" "$scratch/matrix.mdl" -o "$scratch/matrix.c" && $CC -O0 "$scratch/matrix.c" -lm -o "$scratch/matrix" ||
+    "$MDLC" "$@" "$scratch/matrix.mdl" -o "$scratch/matrix.c" && $QUICK -O0 "$scratch/matrix.c" -lm -o "$scratch/matrix" ||
         { fail "$name" "does not build"; return; }
     : >"$scratch/log" # the program may not have come to empty it when it is looked at
     "$scratch/matrix" --log json --log-every 1 --threads 1 >"$scratch/log" 2>&1 </dev/null &

@@ -26,7 +26,7 @@ train fit(beta: real = 0.5) of net on digits[B] {
     epochs 3;
 }
 END
-if "$MDLC" "$scratch/metrics.mdl" -o "$scratch/metrics.c" && emitted "$scratch/metrics.c" "$scratch/metrics" -O0 &&
+if "$MDLC" "$scratch/metrics.mdl" -o "$scratch/metrics.c" && quickly "$scratch/metrics.c" "$scratch/metrics" &&
     "$scratch/metrics" --log json --log-every 12 >"$scratch/log"; then
     pass
 else
@@ -71,7 +71,7 @@ train fit of net on digits[B] {
     steps 1;
 }
 END
-if "$MDLC" "$scratch/few.mdl" -o "$scratch/few.c" && emitted "$scratch/few.c" "$scratch/few" -O0; then
+if "$MDLC" "$scratch/few.mdl" -o "$scratch/few.c" && quickly "$scratch/few.c" "$scratch/few"; then
     "$scratch/few" --log json --log-every 1 --steps 56 >"$scratch/few.log"
     grep '"event":"step"' "$scratch/few.log" | sed -n 's/.*"acc":\([0-9.e+-]*\).*/\1/p' >"$scratch/acc"
     steps=$(awk '{ s += $1; n++ } END { if (n) print s / n }' "$scratch/acc")
@@ -134,8 +134,8 @@ train fit of net on digits[B] {
     steps 1;
 }
 END
-if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && emitted "$scratch/library.c" "$scratch/library" -O0 &&
-    "$MDLC" -D B=1797 "$scratch/library.mdl" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O0; then
+if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && quickly "$scratch/library.c" "$scratch/library" &&
+    "$MDLC" -D B=1797 "$scratch/library.mdl" -o "$scratch/whole.c" && quickly "$scratch/whole.c" "$scratch/whole"; then
     eval_library=$("$scratch/library" --log json | grep '"event":"eval"')
     whole=$("$scratch/whole" --log json | grep '"event":"step"')
     for name in loss pair_0_0 pair_0_1 pair_1_0 pair_1_1 $(sed -n '/pair/d; s/^    metric \([a-z0-9_]*\) = .*/\1/p' "$scratch/library.mdl"); do
@@ -166,7 +166,7 @@ train fit of net on set[B] {
     steps 4;
 }
 END
-if "$MDLC" "$scratch/norms.mdl" -o "$scratch/norms.c" && emitted "$scratch/norms.c" "$scratch/norms" -O0; then
+if "$MDLC" "$scratch/norms.mdl" -o "$scratch/norms.c" && quickly "$scratch/norms.c" "$scratch/norms"; then
     "$scratch/norms" --log json --log-every 1 | grep '"event":"step"' >"$scratch/log"
     all=$(head -n 1 "$scratch/log" | tr ',' '\n' | sed -n 's/^"grad_net_[a-z_]*":\(.*\)$/\1/p' |
         awk '{ s += $1 * $1; n++ } END { if (n == 4) printf "%.9g", sqrt(s) }')
@@ -182,7 +182,7 @@ fi
     for i in $(seq 50); do echo "    x$i = x$((i - 1)) |> layer_with_a_name_that_is_so_long_that_lines_end_$i: linear(8) |> tanh;"; done
     echo '    return x50; } train fit of net on set[8] { loss mean(net(x)^2); metric gradients; optimizer sgd(lr = 0.1); steps 2; }'
 } >"$scratch/many.mdl"
-if "$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && emitted "$scratch/many.c" "$scratch/many" -O0; then
+if "$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && quickly "$scratch/many.c" "$scratch/many"; then
     "$scratch/many" --log json --log-every 1 --log csv="$scratch/many.csv" >"$scratch/log"
     names=$(grep '"event":"step"' "$scratch/log" | grep '}$' | tr ',' '\n' | grep -c '^"grad_net_layer_with_a_name_that_is_so_long_that_lines_end_[0-9]*_[a-z]*":[0-9]')
     [ "$names" = 200 ] && pass || fail "a hundred norms" "$names in two lines"
@@ -206,7 +206,7 @@ train fit of net on rows[B] {
     steps 1;
 }
 END
-if "$MDLC" "$scratch/zero.mdl" -o "$scratch/zero.c" && emitted "$scratch/zero.c" "$scratch/zero" -O0 &&
+if "$MDLC" "$scratch/zero.mdl" -o "$scratch/zero.c" && quickly "$scratch/zero.c" "$scratch/zero" &&
     "$scratch/zero" --log csv="$scratch/zero.csv" >"$scratch/zero.text" &&
     "$scratch/zero" --log json >"$scratch/zero.json"; then
     check "zero as text" grep -q 'step 1 .* loss 0  minus 0$' "$scratch/zero.text"

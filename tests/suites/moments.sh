@@ -16,7 +16,7 @@ trained() {
 sed 's/optimizer adamw(/optimizer adamw8(/' samples/digits.mdl >"$scratch/eight.mdl"
 for name in eight full; do
     [ $name = full ] && model=samples/digits.mdl || model=$scratch/eight.mdl
-    "$MDLC" "$model" -o "$scratch/$name.c" && emitted "$scratch/$name.c" "$scratch/$name" || { fail $name "does not build"; summary moments; exit 1; }
+    "$MDLC" "$model" -o "$scratch/$name.c" && lightly emitted "$scratch/$name.c" "$scratch/$name" || { fail $name "does not build"; summary moments; exit 1; }
     "$MDLC" report --format=json "$model" >"$scratch/$name.json" || fail report $name
 done
 bytes() { sed -n 's/.*"regions".*"'"$2"'":\([0-9]*\).*/\1/p' "$scratch/$1.json"; }
@@ -53,7 +53,7 @@ entry clamped(x: [12]) {
         d = u16(min(max(x, -5), 70000)), e = i32(min(max(x, -1e10), 1e10)), f = u8(x);
 }
 END
-if have python3 && "$MDLC" "$scratch/clamped.mdl" -o "$scratch/clamped.c" && emitted "$scratch/clamped.c" "$scratch/clamped"; then
+if have python3 && "$MDLC" "$scratch/clamped.mdl" -o "$scratch/clamped.c" && quickly "$scratch/clamped.c" "$scratch/clamped"; then
     [ "$(grep -c '^    .*= ([a-z0-9_]*)md_near_i32(' "$scratch/clamped.c")" = 4 ] && pass || fail clamped "not four"
     PYTHONPATH=tests/suites python3 - "$scratch" <<'END'
 import sys, npy
@@ -81,7 +81,7 @@ train fit(x: [8, 33], t: [8, 33]) of net { loss mean((net(x) - t)^2); optimizer 
 END
 for which in adamw8 adamw; do
     sed "s/WHICH/$which/" "$scratch/stack.mdl" >"$scratch/$which.mdl"
-    "$MDLC" "$scratch/$which.mdl" -o "$scratch/$which.c" && emitted "$scratch/$which.c" "$scratch/$which" || fail $which "does not build"
+    "$MDLC" "$scratch/$which.mdl" -o "$scratch/$which.c" && quickly "$scratch/$which.c" "$scratch/$which" || fail $which "does not build"
 done
 "$MDLC" report "$scratch/adamw8.mdl" | sed -n 's/^  state *\([0-9]*\) .*/\1/p' >"$scratch/state"
 # 3 * 1089 and 3 * 33 codes, 3 * 5 and 3 scales, each rounded up to 64, twice, and the counters.

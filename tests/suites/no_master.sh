@@ -17,7 +17,7 @@ check "mdlc test" "$MDLC" test $model
 same dump "$scratch/graph.mdl" "$scratch/again.mdl"
 
 "$MDLC" $model -o "$scratch/short.c" && emitted "$scratch/short.c" "$scratch/short" $STRICT_FLAGS || { fail build "in 16 bits"; summary no_master; exit 1; }
-"$MDLC" --precision=bf16 $model -o "$scratch/wide.c" && emitted "$scratch/wide.c" "$scratch/wide" || fail build "in f32"
+"$MDLC" --precision=bf16 $model -o "$scratch/wide.c" && quickly "$scratch/wide.c" "$scratch/wide" || fail build "in f32"
 sed '/precision bf16/d' $model >"$scratch/silent.mdl"
 [ "$(region params_in_16_bits --precision="bf16(master = false)" "$scratch/silent.mdl")" = "$(region params_in_16_bits $model)" ] && pass || fail option "is not the clause"
 "$MDLC" --precision=f32 $model -o - | grep -q 'md_bf16_drawn\|md_cut_bf16' && fail "--precision=f32" "does not override the clause" || pass
@@ -100,16 +100,16 @@ fi
 
 # A budget changes no bit; --checks=nan trains the same and names what spoils a weight.
 least=$("$MDLC" report --threads=1 $model | sed -n 's/^  total *\([0-9]*\).*/\1/p')
-if "$MDLC" --threads=1 --budget=$((least - 4000)) $model -o "$scratch/tight.c" 2>"$scratch/err" && emitted "$scratch/tight.c" "$scratch/tight"; then
+if "$MDLC" --threads=1 --budget=$((least - 4000)) $model -o "$scratch/tight.c" 2>"$scratch/err" && quickly "$scratch/tight.c" "$scratch/tight"; then
     run "$scratch/tight1" "$scratch/tight" --threads 1
     same "by a budget" "$scratch/one.st" "$scratch/tight1.st"
 else
     fail budget "$(head -n 1 "$scratch/err")"
 fi
-"$MDLC" --checks=nan $model -o "$scratch/traced.c" && emitted "$scratch/traced.c" "$scratch/traced" && run "$scratch/traced1" "$scratch/traced" --threads 1
+"$MDLC" --checks=nan $model -o "$scratch/traced.c" && quickly "$scratch/traced.c" "$scratch/traced" && run "$scratch/traced1" "$scratch/traced" --threads 1
 near "--checks=nan" "$scratch/one.loss" "$scratch/traced1.loss" 0.1
 sed 's/optimizer adamw(lr = 1e-3)/optimizer adamw(lr = sqrt(20.5 - f32(step)) * 1e-3)/' $model >"$scratch/spoiled.mdl"
-"$MDLC" --checks=nan "$scratch/spoiled.mdl" -o "$scratch/spoiled.c" && emitted "$scratch/spoiled.c" "$scratch/spoiled" || fail spoiled "does not build"
+"$MDLC" --checks=nan "$scratch/spoiled.mdl" -o "$scratch/spoiled.c" && quickly "$scratch/spoiled.c" "$scratch/spoiled" || fail spoiled "does not build"
 "$scratch/spoiled" --threads 1 >"$scratch/spoiled.log" 2>&1
 rc=$?
 [ $rc = 4 ] && grep -qi 'nan' "$scratch/spoiled.log" && pass || fail spoiled "status $rc: $(tail -n 2 "$scratch/spoiled.log")"
@@ -125,11 +125,11 @@ sed 's/^    epochs 60;/    epochs 60; precision bf16(master = false);/; s/cosine
 for lr in 'cosine(3e-3, warmup = 20)' 1e-5; do
     name=$(echo "$lr" | tr -dc 'a-z0-9')
     sed "s/LR/$lr/" "$scratch/digits.mdl" >"$scratch/d.mdl"
-    "$MDLC" "$scratch/d.mdl" -o "$scratch/d.c" && emitted "$scratch/d.c" "$scratch/drawn" || fail digits "does not build"
-    "$MDLC" --precision=f32 "$scratch/d.mdl" -o "$scratch/f.c" && emitted "$scratch/f.c" "$scratch/full" || fail digits "does not build"
+    "$MDLC" "$scratch/d.mdl" -o "$scratch/d.c" && lightly emitted "$scratch/d.c" "$scratch/drawn" || fail digits "does not build"
+    "$MDLC" --precision=f32 "$scratch/d.mdl" -o "$scratch/f.c" && lightly emitted "$scratch/f.c" "$scratch/full" || fail digits "does not build"
     sed 's/draw \* 65536.0f/0.5f * 65536.0f/' "$scratch/d.c" >"$scratch/nearest.c"
     cmp -s "$scratch/d.c" "$scratch/nearest.c" && fail nearest "is what was drawn" || pass
-    emitted "$scratch/nearest.c" "$scratch/nearest" || fail nearest "does not build"
+    lightly emitted "$scratch/nearest.c" "$scratch/nearest" || fail nearest "does not build"
     for kind in drawn full nearest; do
         "$scratch/$kind" --seed 3 --log json --log-every 1 2>/dev/null | sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p' | tail -n 50 |
             awk '{ n++; s += $1 } END { printf "%.5f\n", s / n }' >"$scratch/$name.$kind"

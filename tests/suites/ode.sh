@@ -59,7 +59,7 @@ awk -v rms="$(number "$(grep '"event":"eval"' "$scratch/fit.log" | tail -n 1)" r
 # A linear equation, whose solution, density and derivatives are known: beside its exponential and a solver in Python, the order of the
 # method, and every bit with and without checkpoints. (The evaluator prints 9 digits; test_ode compares all of them.)
 linear() { # KIND K STEPS
-    "$MDLC" -D STEPS="$3" --precision="$1" tests/suites/linear.mdl -o "$scratch/linear.c" && emitted "$scratch/linear.c" "$scratch/linear" &&
+    "$MDLC" -D STEPS="$3" --precision="$1" tests/suites/linear.mdl -o "$scratch/linear.c" && quickly "$scratch/linear.c" "$scratch/linear" &&
         "$scratch/linear" solve --in x="$scratch/x.$1.npy" --set k="$2"
 }
 known() { # NAME KIND K FILE STEPS...
@@ -78,7 +78,7 @@ linear f64 2 80 >"$scratch/coarse"
 linear f64 2 160 >"$scratch/fine"
 known "order" f64 2 "$scratch/coarse" 80 "$scratch/fine" 160
 # The dumped graph gives the same.
-"$MDLC" --precision=f64 --dump=fma tests/suites/ode.mdl >"$scratch/dump.mdl" && "$MDLC" --precision=f64 --prefix ode "$scratch/dump.mdl" -o "$scratch/dump.c" && $CC -O1 -fopenmp "$scratch/dump.c" -lm -o "$scratch/dump" &&
+"$MDLC" --precision=f64 --dump=fma tests/suites/ode.mdl >"$scratch/dump.mdl" && "$MDLC" --precision=f64 --prefix ode "$scratch/dump.mdl" -o "$scratch/dump.c" && quickly "$scratch/dump.c" "$scratch/dump" &&
     "$scratch/dump" down --set h=20 >"$scratch/got"
 close dumped 1e-8
 summary ode

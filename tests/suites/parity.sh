@@ -9,7 +9,7 @@ parity=tests/parity
 
 # program NAME: builds it, without the optimizations that take long.
 program() {
-    "$MDLC" $parity/"$1".mdl -o "$scratch/$1.c" && emitted "$scratch/$1.c" "$scratch/$1" -O0 && return
+    "$MDLC" $parity/"$1".mdl -o "$scratch/$1.c" && quickly "$scratch/$1.c" "$scratch/$1" && return
     fail "$1" "does not build"
     return 1
 }

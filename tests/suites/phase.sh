@@ -10,7 +10,7 @@ set -u
 echo "phase: SEED=$SEED"
 
 "$MDLC" tests/suites/phase.mdl -o "$scratch/phase.c" 2>"$scratch/err" &&
-    $CC -O0 -fopenmp "$scratch/phase.c" -lm -o "$scratch/phase" ||
+    quickly "$scratch/phase.c" "$scratch/phase" ||
     { fail phase "does not build: $(cat "$scratch/err")"; summary phase; exit 1; }
 program=$scratch/phase
 # Three slices [20, 10] of small numbers: each float is 2^-8 with two bits of its own.
@@ -136,7 +136,7 @@ run --steps 4 --seed 7 --eval-every 2 --monitor min:tune.loss --best "$scratch/x
 gan() { "$scratch/gan" "$@" --log none --threads 1 2>"$scratch/err"; }
 [ "$LONG" = 1 ] && smaller= || smaller="-D hidden=32 -D B=64"
 # shellcheck disable=SC2086
-"$MDLC" $smaller samples/gan.mdl -o "$scratch/gan.c" && $CC -O1 -march=native -fopenmp "$scratch/gan.c" -lm -o "$scratch/gan" ||
+"$MDLC" $smaller samples/gan.mdl -o "$scratch/gan.c" && quickly "$scratch/gan.c" "$scratch/gan" ||
     { fail gan "does not build"; summary phase; exit 1; }
 changed() { # FILE: tensors that differ from those of three rounds, by network
     "$BUILD/tests/tools/stdiff" "$1" "$scratch/three.w" 0 | sed -n 's/^BAD \([a-z]*\)\..*/\1/p' | sort | uniq -c | tr -s ' \n' ' '

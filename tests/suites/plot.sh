@@ -100,7 +100,7 @@ train fit(x: [4]) of net {
     steps 40;
 }
 END
-"$MDLC" --prefix odd "$scratch/a<b>&\"c.mdl" -o "$scratch/odd.c" && $CC -O0 "$scratch/odd.c" -lm -o "$scratch/odd" || fail odd "does not build"
+"$MDLC" --prefix odd "$scratch/a<b>&\"c.mdl" -o "$scratch/odd.c" && quickly "$scratch/odd.c" "$scratch/odd" || fail odd "does not build"
 printf '\223NUMPY\001\000v\000%-117s\n\0\0\200?\0\0\200?\0\0\200?\0\0\200?' "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }" >"$scratch/x.npy"
 "$scratch/odd" --in x="$scratch/x.npy" --log none --plot "$page" || fail odd "does not run"
 whole odd
@@ -121,7 +121,7 @@ grep -qF '<p>a&lt;b&gt;&amp;&quot;c.mdl, 40 steps</p>' "$page" && pass || fail "
     for i in $(seq 40); do echo "metric m$i = $i.0 * sum(x);"; done
     echo '}'
 } >"$scratch/many.mdl"
-"$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && $CC -O0 "$scratch/many.c" -lm -o "$scratch/many" &&
+"$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && quickly "$scratch/many.c" "$scratch/many" &&
     "$scratch/many" --in x="$scratch/x.npy" --log none --plot "$page" || fail many "does not run"
 [ "$(grep -c '<svg' "$page")" = 32 ] && grep -q '; 10 further values are not drawn' "$page" && pass || fail "many values" "$(grep '^<p>' "$page")"
 

@@ -9,7 +9,7 @@ set -u
 model=tests/suites/precision.mdl seed="--seed 3"
 
 "$MDLC" $model -o "$scratch/half.c" && emitted "$scratch/half.c" "$scratch/half" || fail build "in 16 bits"
-"$MDLC" --precision=f32 $model -o "$scratch/single.c" && emitted "$scratch/single.c" "$scratch/single" || fail build "in f32"
+"$MDLC" --precision=f32 $model -o "$scratch/single.c" && lightly emitted "$scratch/single.c" "$scratch/single" || fail build "in f32"
 n=$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/half.c")
 [ "$n" -ge 12 ] && ! grep -q '^MD_TILE_\(LARGE_\)*PART(' "$scratch/half.c" && pass || fail products "$n of them in 16 bits, and others"
 grep -q 'md_to_bf16\|^MD_TILE_\(LARGE_\)*HALF_PART' "$scratch/single.c" && fail "--precision=f32" "does not override the clause" || pass
@@ -33,7 +33,7 @@ for half in bf16 f16; do
 done
 
 # Weights of -1 and 1 are stored in 16 bits and never rounded: what stores them is there.
-"$MDLC" --precision="bf16, always" tests/programs/binary.mdl -o "$scratch/signs.c" && grep -q 'md_cut_bf16(0' "$scratch/signs.c" && emitted "$scratch/signs.c" "$scratch/signs" && pass || fail "signs in 16 bits" "do not build"
+"$MDLC" --precision="bf16, always" tests/programs/binary.mdl -o "$scratch/signs.c" && grep -q 'md_cut_bf16(0' "$scratch/signs.c" && quickly "$scratch/signs.c" "$scratch/signs" && pass || fail "signs in 16 bits" "do not build"
 
 # Products that 16 bits would make slower stay f32, in trains and in all that is behind them, unless told otherwise.
 "$MDLC" --stats --precision=bf16 "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: none$' && ! grep -q 'MD_TILE_HALF\|md_to_bf16' "$scratch/narrow.c" && pass ||
@@ -92,7 +92,7 @@ seed="--seed 3"
 same "resumed" "$scratch/half1.st" "$scratch/more.st"
 
 # f16, beside PyTorch's; and the two other nets in both.
-"$MDLC" --precision="f16, always" $model -o "$scratch/f16.c" && emitted "$scratch/f16.c" "$scratch/f16" || fail build "in f16"
+"$MDLC" --precision="f16, always" $model -o "$scratch/f16.c" && lightly emitted "$scratch/f16.c" "$scratch/f16" || fail build "in f16"
 run "$scratch/f16one" "$scratch/f16" --threads 1
 near "f16 and PyTorch's autocast" "$scratch/f16.txt" "$scratch/f16one.loss" 0.002
 near "f16 and f32" "$scratch/single1.loss" "$scratch/f16one.loss" 0.002
@@ -100,7 +100,7 @@ run "$scratch/f16three" "$scratch/f16" --threads 3
 same "f16, 3 threads" "$scratch/f16one.st" "$scratch/f16three.st"
 for half in f32 bf16 f16; do
     case $half in f32) kind=f32 ;; *) kind="$half, always" ;; esac
-    "$MDLC" --precision="$kind" tests/suites/halves.mdl -o "$scratch/nets.c" && emitted "$scratch/nets.c" "$scratch/nets_$half" || fail "$half" "halves.mdl does not build"
+    "$MDLC" --precision="$kind" tests/suites/halves.mdl -o "$scratch/nets.c" && lightly emitted "$scratch/nets.c" "$scratch/nets_$half" || fail "$half" "halves.mdl does not build"
     run "$scratch/mlp.$half" "$scratch/nets_$half" fit
     run "$scratch/conv.$half" "$scratch/nets_$half" conv
 done
@@ -134,7 +134,7 @@ seed="--seed 3"
 accuracy() {
     for half in f32 bf16 f16; do
         case $half in f32) kind=f32 ;; *) kind="$half, always" ;; esac
-        "$MDLC" --precision="$kind" "$2" -o "$scratch/digits.c" && emitted "$scratch/digits.c" "$scratch/digits" || fail "$1 in $half" "does not build"
+        "$MDLC" --precision="$kind" "$2" -o "$scratch/digits.c" && lightly emitted "$scratch/digits.c" "$scratch/digits" || fail "$1 in $half" "does not build"
         for digits_seed in 0 1 2 3 4; do
             (cd "$3" && "$scratch/digits" --seed $digits_seed --threads 1) | sed -n "s/^eval at step $4: .* acc \([0-9.]*\)\$/\1/p" | tail -n 1
         done | sort -g >"$scratch/digits.$half"
@@ -174,12 +174,12 @@ once=$("$MDLC" --stats --precision=f32 "$scratch/deep.mdl" -o "$scratch/deep.c" 
 saved=$("$MDLC" report --threads=1 --precision=bf16 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 all=$("$MDLC" report --threads=1 --precision=f32 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 75 / 100)) ] && pass || fail "arena of convolutions" "$saved bytes, in f32 $all"
-"$ODD_BUILD/mdlc" --precision=bf16 tests/suites/halves.mdl -o "$scratch/small.c" && emitted "$scratch/small.c" "$scratch/small" || fail "convolutions" "halves.mdl does not build"
+"$ODD_BUILD/mdlc" --precision=bf16 tests/suites/halves.mdl -o "$scratch/small.c" && lightly emitted "$scratch/small.c" "$scratch/small" || fail "convolutions" "halves.mdl does not build"
 [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/small.c")" -ge 4 ] && pass || fail "convolutions" "of a small net in f32"
 run "$scratch/small1" "$scratch/small" conv --threads 1
 run "$scratch/small3" "$scratch/small" conv --threads 3
 same "convolutions, 3 threads" "$scratch/small1.st" "$scratch/small3.st"
-emitted "$scratch/small.c" "$scratch/paired" -DMD_TILE_PAIRS=1 && run "$scratch/paired1" "$scratch/paired" conv --threads 1
+lightly emitted "$scratch/small.c" "$scratch/paired" -DMD_TILE_PAIRS=1 && run "$scratch/paired1" "$scratch/paired" conv --threads 1
 near "convolutions in pairs" "$scratch/small1.loss" "$scratch/paired1.loss" 0.012
 near "convolutions and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/small1.loss" 0.012
 near "convolutions and f32" "$scratch/conv.f32.loss" "$scratch/small1.loss" 0.012
@@ -191,14 +191,14 @@ near "convolutions and f32" "$scratch/conv.f32.loss" "$scratch/small1.loss" 0.01
     fail "convolutions in f16" "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits, $(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c") borders"
 saved=$("$MDLC" report --threads=1 --precision="f16, always" "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 80 / 100)) ] && pass || fail "arena of convolutions in f16" "$saved bytes, in f32 $all"
-"$ODD_BUILD/mdlc" --precision="f16, always" tests/suites/halves.mdl -o "$scratch/small16.c" && emitted "$scratch/small16.c" "$scratch/small16" || fail "convolutions in f16" "halves.mdl does not build"
+"$ODD_BUILD/mdlc" --precision="f16, always" tests/suites/halves.mdl -o "$scratch/small16.c" && lightly emitted "$scratch/small16.c" "$scratch/small16" || fail "convolutions in f16" "halves.mdl does not build"
 [ "$(grep -c '^MD_TILE_\(LARGE_\)*HALF_PART(.*conv2d' "$scratch/small16.c")" -ge 4 ] && pass || fail "convolutions in f16" "of a small net in f32"
 run "$scratch/small16one" "$scratch/small16" conv --threads 1
 run "$scratch/small16three" "$scratch/small16" conv --threads 3
 same "convolutions in f16, 3 threads" "$scratch/small16one.st" "$scratch/small16three.st"
 near "convolutions in f16 and PyTorch's autocast" "$scratch/f16.txt" "$scratch/small16one.loss" 0.012
 near "convolutions in f16 and f32" "$scratch/conv.f32.loss" "$scratch/small16one.loss" 0.012
-if emitted "$scratch/small16.c" "$scratch/narrow16" -mno-avx512f -mno-f16c 2>"$scratch/err"; then
+if lightly emitted "$scratch/small16.c" "$scratch/narrow16" -mno-avx512f -mno-f16c 2>"$scratch/err"; then
     run "$scratch/narrow16one" "$scratch/narrow16" conv --threads 1
     same "convolutions in f16 with narrower vectors" "$scratch/small16one.st" "$scratch/narrow16one.st"
 else
@@ -206,12 +206,12 @@ else
 fi
 
 # In pairs, by the instruction where there is one, else by two multiply-adds: sums in another order.
-emitted "$scratch/half.c" "$scratch/pairs" -DMD_TILE_PAIRS=1 && run "$scratch/pairs1" "$scratch/pairs" --threads 1
+lightly emitted "$scratch/half.c" "$scratch/pairs" -DMD_TILE_PAIRS=1 && run "$scratch/pairs1" "$scratch/pairs" --threads 1
 near "in pairs" "$scratch/half1.loss" "$scratch/pairs1.loss" 0.003
-emitted "$scratch/half.c" "$scratch/ones" -DMD_TILE_PAIRS=0 && run "$scratch/ones1" "$scratch/ones" --threads 1
+lightly emitted "$scratch/half.c" "$scratch/ones" -DMD_TILE_PAIRS=0 && run "$scratch/ones1" "$scratch/ones" --threads 1
 near "one by one" "$scratch/half1.loss" "$scratch/ones1.loss" 0.003
 # One by one, the bits are those of any machine.
-if emitted "$scratch/half.c" "$scratch/avx" -DMD_TILE_PAIRS=0 -mno-avx512f 2>"$scratch/err" && emitted "$scratch/f16.c" "$scratch/avx16" -mno-avx512f -mno-f16c 2>"$scratch/err"; then
+if lightly emitted "$scratch/half.c" "$scratch/avx" -DMD_TILE_PAIRS=0 -mno-avx512f 2>"$scratch/err" && lightly emitted "$scratch/f16.c" "$scratch/avx16" -mno-avx512f -mno-f16c 2>"$scratch/err"; then
     run "$scratch/avx1" "$scratch/avx" --threads 1
     same "with narrower vectors" "$scratch/ones1.st" "$scratch/avx1.st"
     run "$scratch/avx1" "$scratch/avx16" --threads 1
@@ -239,7 +239,7 @@ fi
 
 # Debugging builds of it.
 for checks in nan canary; do
-    "$MDLC" --checks=$checks $model -o "$scratch/checked.c" && emitted "$scratch/checked.c" "$scratch/checked" -O1 || fail "$checks" "does not build"
+    "$MDLC" --checks=$checks $model -o "$scratch/checked.c" && lightly emitted "$scratch/checked.c" "$scratch/checked" || fail "$checks" "does not build"
     run "$scratch/checked" "$scratch/checked" --threads 1 --steps 10
     near "--checks=$checks" "$scratch/half10.loss" "$scratch/checked.loss" 0.003
 done
@@ -247,7 +247,7 @@ done
 # Programs whose products are small: every product is rounded with the odd sizes.
 for name in gpt mlp seq2seq vae wgan_gp lstm_lm; do
     weights=tests/programs/$name.safetensors
-    "$ODD_BUILD/mdlc" --precision=bf16 tests/programs/$name.mdl -o "$scratch/p.c" && $CC -O0 -march=native -fopenmp "$scratch/p.c" -lm -o "$scratch/p" ||
+    "$ODD_BUILD/mdlc" --precision=bf16 tests/programs/$name.mdl -o "$scratch/p.c" && quickly "$scratch/p.c" "$scratch/p" ||
         { fail "$name" "does not build"; continue; }
     grep -q '^MD_TILE_\(LARGE_\)*HALF_PART(' "$scratch/p.c" && pass || fail "$name" "no product in 16 bits"
     run "$scratch/p1" "$scratch/p" --threads 1 --load "$weights"

@@ -196,7 +196,7 @@ exits "a folder" 1 "cannot write" "$digits" --steps 1 --profile-trace "$scratch"
 exits "the file of the weights" 2 "are one file" "$digits" --steps 1 --save "$scratch/one" --profile-trace "$scratch/one"
 exits "the data" 2 "are one file" "$digits" --steps 1 --profile-trace samples/data/digits.csv
 exits "a program without it" 2 "profile-trace" "$plain" --profile-trace "$scratch/t"
-"$MDLC" --runtime=whole tests/bench/wide.mdl -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O1 || fail "the whole runtime" "is not built"
+"$MDLC" --runtime=whole tests/bench/wide.mdl -o "$scratch/whole.c" && quickly "$scratch/whole.c" "$scratch/whole" || fail "the whole runtime" "is not built"
 exits "a whole runtime without it" 2 "compile the model with --profile" "$scratch/whole" --steps 0 --profile-trace "$scratch/t"
 exits "--no-main" 2 "leave one of them out" "$MDLC" --profile --no-main samples/digits.mdl -o "$scratch/x.c"
 exits "a device" 2 "leave one of them out" "$MDLC" --profile --no-main --target=cuda samples/digits.mdl -o "$scratch/x.c"
@@ -214,7 +214,7 @@ use nn;
 model net(x: [4]) -> [2] { return x |> fc: linear(out = 2); }
 train fit(x: [4]) of net { loss sum(log(net(x) - 1e30)); optimizer sgd(lr = 0.1); steps 4; }
 END
-"$MDLC" --profile "$scratch/rate.mdl" -o "$scratch/rate.c" && emitted "$scratch/rate.c" "$scratch/rate" -O1 || fail "a NaN" "is not built"
+"$MDLC" --profile "$scratch/rate.mdl" -o "$scratch/rate.c" && quickly "$scratch/rate.c" "$scratch/rate" || fail "a NaN" "is not built"
 "$PYTHON" -c 'import struct, sys; sys.stdout.buffer.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + (b"{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (4,), }".replace(b"\"", b"\x27").ljust(117) + b"\n") + struct.pack("<4f", 1, 2, 3, 4))' >"$scratch/x.npy" 2>/dev/null
 if [ -s "$scratch/x.npy" ]; then
     exits "a NaN" 4 "became NaN" "$scratch/rate" --in x="$scratch/x.npy" --profile-trace "$scratch/kept.json"

@@ -31,7 +31,7 @@ fi
 program() {
     program_name=$1
     shift
-    "$MDLC" "$@" $programs/"$program_name".mdl -o "$scratch/p.c" && emitted "$scratch/p.c" "$scratch/p" $optimize && return
+    "$MDLC" "$@" $programs/"$program_name".mdl -o "$scratch/p.c" && $build "$scratch/p.c" "$scratch/p" && return
     fail "$program_name" "does not build"
     return 1
 }
@@ -133,8 +133,8 @@ agrees() {
 : >"$scratch/worst"
 for name in $names; do
     [ -f $programs/"$name".txt ] || { fail "$name" "has no numbers"; continue; }
-    optimize=-O0
-    [ -z "$LONG" ] || optimize=
+    build=quickly
+    [ -z "$LONG" ] || build=emitted
     program "$name" || continue
     if trained "$name" "$scratch/p" "$scratch/one" --threads 1; then
         agrees "$name" f32 "$scratch/one" 1e-5 1e-4
@@ -143,7 +143,7 @@ for name in $names; do
             same "$name: weights of two threads" "$scratch/one.safetensors" "$scratch/two.safetensors"
     fi
     [ -n "$LONG" ] || continue
-    optimize=-O0
+    build=quickly
     ! grep -q '^test' $programs/"$name".mdl || check "$name: gradcheck" "$MDLC" test $programs/"$name".mdl
     program "$name" --precision=f64 && trained "$name" "$scratch/p" "$scratch/wide" && agrees "$name" f64 "$scratch/wide" 1e-9 1e-9
     program "$name" --checks=canary && trained "$name" "$scratch/p" "$scratch/out" && agrees "$name" canary "$scratch/out" 1e-5 1e-4

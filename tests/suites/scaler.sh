@@ -11,7 +11,7 @@ model=tests/suites/scaler.mdl
 host() {
     # shellcheck disable=SC2086
     if "$2" --no-main $3 $model -H "$scratch/scaler.h" -o "$scratch/model.c" &&
-        emitted "$scratch/model.c" "$scratch/model.o" -c -I"$scratch" &&
+        lightly emitted "$scratch/model.c" "$scratch/model.o" -c -I"$scratch" &&
         $CC -O1 $4 -I"$scratch" tests/suites/scaler.c "$scratch/model.o" -fopenmp -lm -o "$scratch/host" &&
         "$scratch/host" >"$scratch/out"; then
         grep -qx 'overflowed 6 doubled 3 scale 8192' "$scratch/out" && pass || fail "$1" "$(cat "$scratch/out")"
@@ -79,14 +79,14 @@ done
 blocks=tests/suites/budgets.mdl
 total=$("$MDLC" report --precision="f16, always" $blocks | sed -n 's/^ *total *\([0-9]*\).*/\1/p')
 for budget in $total $((total * 4 / 5)); do
-    "$MDLC" --precision="f16, always" --budget=$budget $blocks -o "$scratch/blocks.c" && emitted "$scratch/blocks.c" "$scratch/blocks" &&
+    "$MDLC" --precision="f16, always" --budget=$budget $blocks -o "$scratch/blocks.c" && quickly "$scratch/blocks.c" "$scratch/blocks" &&
         "$scratch/blocks" --log json --save "$scratch/blocks.$budget.st" --set loss_scale=1e14 >"$scratch/out" || fail "budget $budget" "does not run"
     [ "$(number "$(grep '"event":"end"' "$scratch/out")" overflowed)" -gt 5 ] && pass || fail "budget $budget" "$(tail -n 1 "$scratch/out")"
 done
 grep -q ', again' "$scratch/blocks.c" && pass || fail budget "no step runs again"
 same "with a budget" "$scratch/blocks.$total.st" "$scratch/blocks.$budget.st"
 # A debugging build says where the infinity came from, and goes on.
-"$MDLC" --checks=nan,canary $model -o "$scratch/checked.c" && emitted "$scratch/checked.c" "$scratch/checked" -O1 || fail "--checks" "does not build"
+"$MDLC" --checks=nan,canary $model -o "$scratch/checked.c" && quickly "$scratch/checked.c" "$scratch/checked" || fail "--checks" "does not build"
 run checked fit --seed 3 --save "$scratch/checked.st" --threads 1
 [ "$(grep -c "warning: the gradients of 'fit' overflowed in step [0-9]*, which is left out; the first NaN came from scaler.mdl:8: contract in .* an infinity came before it, from scaler.mdl:8: f16 in" "$scratch/err")" = 13 ] && pass || fail "--checks=nan" "$(head -n 2 "$scratch/err")"
 [ "$(number "$(grep '"event":"end"' "$scratch/out")" overflowed)" = 13 ] && pass || fail "--checks=nan" "$(tail -n 1 "$scratch/out")"

@@ -3,7 +3,7 @@
 # update, its counter, schedule, draws and slots wait for the next batch; resumes know the place.
 set -u
 . tests/lib.sh
-"$MDLC" tests/suites/skip.mdl -o "$scratch/skip.c" && $CC -O0 "$scratch/skip.c" -lm -o "$scratch/skip" ||
+"$MDLC" tests/suites/skip.mdl -o "$scratch/skip.c" && quickly "$scratch/skip.c" "$scratch/skip" ||
     { fail "skip.mdl" "does not build"; summary skip; exit; }
 
 # Six batches of four rows; the third, and the last two, have a row that divides by zero.
@@ -59,7 +59,7 @@ for stop in 3 4 11; do
 done
 # Trains that take turns: one of them makes up for its batch before the other goes on.
 sed 's/fit then other/fit, other/' tests/suites/skip.mdl >"$scratch/turns.mdl"
-if "$MDLC" "$scratch/turns.mdl" -o "$scratch/turns.c" && $CC -O0 "$scratch/turns.c" -lm -o "$scratch/skip"; then
+if "$MDLC" "$scratch/turns.mdl" -o "$scratch/turns.c" && quickly "$scratch/turns.c" "$scratch/skip"; then
     run 0 --skip-nonfinite 9 --checkpoint "$scratch/whole.st" &&
         run 0 --skip-nonfinite 9 --steps 7 --checkpoint "$scratch/part.st" &&
         run 0 --skip-nonfinite 9 --resume "$scratch/part.st" --checkpoint "$scratch/part.st" &&

@@ -27,7 +27,7 @@ same dump "$scratch/graph.mdl" "$scratch/again.mdl"
 
 "$MDLC" $model -o "$scratch/train.c" && emitted "$scratch/train.c" "$scratch/train" $STRICT_FLAGS || { fail build "the program"; summary stored; exit 1; }
 sed -e 's/b*f16(/own(/g; s/: b*f16\[/: f32[/g; /^test/,$d' -e '1i op own(x: [...]) -> [...] { return x; }' $model >"$scratch/wide.mdl"
-"$MDLC" "$scratch/wide.mdl" -o "$scratch/wide.c" && emitted "$scratch/wide.c" "$scratch/wide" || fail build "the twin"
+"$MDLC" "$scratch/wide.mdl" -o "$scratch/wide.c" && quickly "$scratch/wide.c" "$scratch/wide" || fail build "the twin"
 
 # State: 3 * 40 + 40 of `seen` and of its copy in f16, the buffers of 4 * (1600 + 40) in bf16, `hidden` and the ring in bf16.
 "$scratch/train" info >"$scratch/info"

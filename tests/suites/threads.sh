@@ -29,10 +29,12 @@ for name in digits residual chars units; do
     for compiler in $CC clang; do
         echo 'int main(void) { return 0; }' >"$scratch/try.c"
         $compiler -fopenmp "$scratch/try.c" -o "$scratch/try" 2>/dev/null || { skip "$name with $compiler" "no OpenMP"; continue; }
+        # Built once for both limits, which are variables in it (limits.c).
+        # shellcheck disable=SC2086
+        $compiler $flags -fopenmp -I. -include tests/suites/limits.h -DMD_TEAM_LOSS=team_loss -DMD_TEAM_LONG=team_long \
+            "$scratch/$name.c" tests/suites/limits.c -lm -o "$scratch/$name" || { fail "$name with $compiler" "does not build"; continue; }
         for limits in "1e-6 2e-4" "-1e9 1e9"; do
-            # shellcheck disable=SC2086
-            $compiler $flags -fopenmp -DMD_TEAM_LOSS="${limits% *}" -DMD_TEAM_LONG="${limits#* }" \
-                "$scratch/$name.c" -lm -o "$scratch/$name" || { fail "$name with $compiler" "does not build"; continue; }
+            export TEAM_LOSS="${limits% *}" TEAM_LONG="${limits#* }"
             check "$name with $compiler, one thread" weights "$scratch/$name" "$scratch/one" --threads 1 --steps $steps
             same "weights of $name with $compiler, one thread" "$scratch/right" "$scratch/one"
             check "$name with $compiler, limits $limits" weights "$scratch/$name" "$scratch/many" --threads 3 --steps $steps
