@@ -92,6 +92,10 @@ typedef struct Graph Graph;
 typedef struct Slot Slot;
 typedef struct Entry Entry;
 
+/* Are so many rows of so many columns added up in chunks, which threads share? `first`: the extent
+ * of the first axis of the rows. */
+typedef bool RowSums(int64_t first, int64_t rows, int64_t columns);
+
 /* By the graph of the nodes that have them; those of leaves and maps without `lo` and what follows:
  * see attr_copy. */
 typedef enum { ATTR_FRESH, ATTR_KEPT, ATTR_KEPT_BRIEF } AttrKept;
@@ -323,6 +327,7 @@ struct Entry {
     int64_t touched;       /* bytes of a call whose loops keep what is usual; 0: as the plan says */
     int64_t total_count;   /* of the target, see pass_fuse */
     int copies;            /* the same */
+    RowSums *sums;         /* the same */
     int64_t parts;         /* > 1: for it so many parts of the rows are made one by one */
     Elem half;             /* in what products multiply; TY_ERROR: as they are */
     bool always;           /* also where that costs time */

@@ -153,7 +153,8 @@ static Pass pass_open(Arena *scratch, const Region *region, const EntryOut *out,
                       AgainLimits limits) {
     int n = region->node.count + 1;
     Pass p = {.scratch = scratch, .region = region, .limits = limits};
-    p.f = pass_fuse(scratch, region, out, false, 0, limits.total, limits.copies);
+    p.f = pass_fuse(scratch, region, out, false, 0, limits.total, limits.copies,
+                    limits.sums);
     p.replaced = ARENA_ARRAY(scratch, bool, n);
     p.reaches = ARENA_ARRAY(scratch, bool, n);
     p.behind = ARENA_ARRAY(scratch, uint8_t, n);

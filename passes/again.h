@@ -9,6 +9,7 @@ typedef struct {
     int part;      /* all of it takes at most one part of the region's work in so many; 0: any */
     int64_t total; /* how lowering will fuse, see pass_fuse */
     int copies;    /* the same */
+    RowSums *sums; /* the same */
 } AgainLimits;
 
 /* Needs the region of a train at STAGE_OPTIMISED, computed as it will be, and what its results are;

@@ -44,6 +44,11 @@ static bool folds_trailing(const Node *node) {
     return true;
 }
 
+bool fold_is_column(const Node *node) {
+    return fold_is_loop(node) && node->op != OP_ARGMAX && node->op != OP_ARGMIN &&
+           !folds_trailing(node);
+}
+
 static UnitKind unit_kind(const Fuse *s, const Node *node) {
     if (node_has_kernel(node)) {
         return node->op == OP_LOOP ? UNIT_LOOP : node->op == OP_CONTRACT ? UNIT_PRODUCT : UNIT_CALL;
@@ -51,7 +56,7 @@ static UnitKind unit_kind(const Fuse *s, const Node *node) {
     if (!fold_is_loop(node) || node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
         return UNIT_NEST;
     }
-    if (!folds_trailing(node)) {
+    if (fold_is_column(node)) {
         return UNIT_COLUMN;
     }
     return type_count(*node->type) == 1 && fold_count(node) >= s->total ? UNIT_TOTAL : UNIT_NEST;
@@ -665,10 +670,11 @@ static void order_units(Fuse *s) {
 }
 
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored, int64_t total, int copies) {
+                  uint64_t stored, int64_t total, int copies, RowSums *sums) {
     Arena scratch = {0};
     Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK, .total = total};
     s.copies = apart ? 0 : copies;
+    s.sums = sums;
     s.f = ARENA_NEW(arena, Fusion);
     s.f->region = region;
     s.f->info = ARENA_ARRAY(arena, NodeInfo, region->node.count + 1);

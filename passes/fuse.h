@@ -6,7 +6,8 @@
 
 typedef enum {
     UNIT_NEST,    /* grid of rows; stages over each row; see Unit.rows */
-    UNIT_COLUMN,  /* folds over axes in front of kept ones, of what is made on the way; a nest */
+    UNIT_COLUMN,  /* folds over axes in front of kept ones, of what is made on the way, which may be
+                     a nest of rows; then a nest */
     UNIT_TOTAL,   /* folds of everything into numbers */
     UNIT_PRODUCT, /* a CONTRACT, then what follows it elementwise */
     UNIT_CALL,    /* another op with a kernel of its own kind */
@@ -18,7 +19,8 @@ struct Unit {
     UnitKind kind;
     int id;
     VEC(const Node *) atom; /* what it computes, topological; of a PRODUCT the CONTRACT first */
-    int64_t rows;           /* NEST: number of rows; 0: elementwise over any rows that fit */
+    int64_t rows;           /* NEST: number of rows; 0: elementwise over any rows that fit;
+                               COLUMN: of the nest whose rows its folds are over; 0: of none */
     int64_t count;          /* NEST of rows 0: elements of every atom */
     Unit *into;             /* merged into that one */
     VEC(uint32_t) dep;      /* ids of what it reads, ascending: atoms and leaves in memory */
@@ -53,6 +55,7 @@ typedef struct {
     bool often : 1;    /* thousands of rows do */
     bool made : 1;     /* depends on no tensor in memory: draws, indices, constants */
     bool moved : 1;    /* someone reads it at other places than its own */
+    bool in_row : 1;   /* of a COLUMN unit with rows, made in each of them */
     Unit *unit;
     int uses;      /* by nodes that are no views; repeated reads count more */
     int64_t reads; /* of elements, by those nodes */
@@ -71,16 +74,19 @@ typedef struct {
  * gives units that cover every live node that is computed, with `stored` decided; changes no
  * values. `apart`: every float value gets a kernel and a place of its own, to be looked at.
  * `stored`: see Options. `total`: sums of at least so many elements are split into chunks.
- * `copies`: so many threads may each make a copy of the operand of a product; 0: none may. */
+ * `copies`: so many threads may each make a copy of the operand of a product; 0: none may.
+ * `sums`: whether rows are added up while a nest makes them; NULL: never. */
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored, int64_t total, int copies);
+                  uint64_t stored, int64_t total, int copies, RowSums *sums);
 
 /* The copy that the product makes of its operand `k` for itself; NULL: it makes none. */
 const Node *fuse_copied(const Fusion *f, const Node *contract, int k);
 
 /* Whether the unit makes the atom, which memory holds, again of what it reads anyway. */
 bool unit_makes_anew(const Unit *u, const Node *atom);
-/* The first fold of a COLUMN or TOTAL unit. */
+/* A fold over axes in front of kept ones, which a COLUMN unit makes. */
+bool fold_is_column(const Node *node);
+/* The first fold of a COLUMN or TOTAL unit; of a COLUMN that over its rows. */
 const Node *unit_fold(const Unit *u);
 /* Whether an atom of a COLUMN unit is made on the way, element by element of what is folded. */
 bool unit_folds_over(const Unit *u, const Node *atom);

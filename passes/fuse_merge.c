@@ -41,7 +41,7 @@ bool fuse_split(Type type, int64_t rows, int *leading) {
 
 const Node *unit_fold(const Unit *u) {
     for (int i = 0; i < u->atom.count; i++) {
-        if (fold_is_loop(u->atom.at[i])) {
+        if (u->kind == UNIT_COLUMN ? fold_is_column(u->atom.at[i]) : fold_is_loop(u->atom.at[i])) {
             return u->atom.at[i];
         }
     }
@@ -193,9 +193,127 @@ static bool nests_fit(Fuse *s, const Unit *a, const Unit *b, int64_t *rows) {
     return *rows != 1 || single_row_fits(a, b);
 }
 
+/* --- sums over the rows of a nest ------------------------------------------------------------- */
+
+/* The first axis of what is folded, where the folded ones are just its leading axes of `rows`. */
+static bool folds_rows(const Node *fold, int64_t rows, int64_t *first) {
+    const Type type = *fold->in[0]->type;
+    int leading;
+    bool fits = fuse_split(type, rows, &leading);
+    *first = 1;
+    for (int i = 0; fits && i < type.rank; i++) {
+        const bool folded = folded_axes(fold) >> i & 1;
+        fits = type.dim[i] == 1 || folded == (i < leading);
+        *first = *first == 1 ? type.dim[i] : *first;
+    }
+    return fits;
+}
+
+/* Is some atom of `u` read by the expression of `node`, whose atoms are its leaves? */
+static bool expression_reads(Fuse *s, const Node *node, const Unit *u) {
+    for (int k = 0; k < node->nin; k++) {
+        const NodeInfo *n = info_of(s, node->in[k]);
+        const bool made = (n->atom && !n->again) || n->leaf;
+        if (made ? unit_of(s, node->in[k]->id) == u : expression_reads(s, node->in[k], u)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is the atom made in each row, or on the way to what is folded? */
+static bool is_in_row(Fuse *s, const Unit *u, const Node *atom) {
+    return u->kind == UNIT_NEST || info_of(s, atom)->in_row || unit_folds_over(u, atom);
+}
+
+/* Of `a`, whose rows they are, `b` reads only what is made in each of them. */
+static bool reads_rows_only(Fuse *s, const Unit *a, const Unit *b) {
+    for (int i = 0; i < b->dep.count; i++) {
+        const Node *node = s->f->region->node.at[b->dep.at[i]];
+        if (unit_of(s, node->id) == a && !is_in_row(s, a, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All that `u` makes in a row has the rows, and nothing of both is read at other ones; what follows
+ * its folds reads nothing of `other`. */
+static bool rows_meet(Fuse *s, const Unit *u, const Unit *other, int64_t rows) {
+    for (int i = 0; i < u->atom.count; i++) {
+        const Node *atom = u->atom.at[i];
+        const bool in_row = is_in_row(s, u, atom);
+        if (!in_row && !fold_is_loop(atom) && expression_reads(s, atom, other)) {
+            return false;
+        }
+        const Node *root = in_row ? atom : unit_root(s, UNIT_COLUMN, u, atom, true);
+        const ReadMap *map = root ? read_map(s, root, rows) : NULL;
+        if (map && !map->fits) {
+            return false;
+        }
+        for (int k = 0; map && k < map->away.count; k++) {
+            const Unit *from = unit_of(s, map->away.at[k]);
+            if (from == u || from == other) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Whether the folds of `column` add up the rows of `nest`, which may add up others already, and
+ * both read the same. */
+static bool sums_fit(Fuse *s, const Unit *nest, const Unit *column) {
+    const bool rows = nest->rows > 0 && (nest->kind == UNIT_NEST || nest->kind == UNIT_COLUMN);
+    if (!s->last || !s->sums || !rows || column->kind != UNIT_COLUMN || column->rows > 0) {
+        return false;
+    }
+    const int64_t columns = folded_row(column);
+    int64_t first;
+    return columns >= FOLDED_ROW && folds_rows(unit_fold(column), nest->rows, &first) &&
+           s->sums(first, nest->rows, columns) &&
+           (nest->kind == UNIT_NEST || same_fold_space(nest, column)) &&
+           (unit_reads(column, nest) || unit_reads(nest, column) || units_share(s, nest, column)) &&
+           reads_rows_only(s, nest, column) && reads_rows_only(s, column, nest);
+}
+
+/* Makes `a` and `b` a COLUMN unit with rows, those of `nest`, which is one of the two. */
+static bool sums_merge(Fuse *s, Unit *a, Unit *b, const Unit *nest, int *trials) {
+    const Unit *column = nest == a ? b : a;
+    const int64_t rows = nest->rows, count = column->count;
+    if (path_between(s, a, b) || path_between(s, b, a) || (s->work <= 0 && *trials == 0)) {
+        return false;
+    }
+    if (!rows_meet(s, nest, column, rows) || !rows_meet(s, column, nest, rows)) {
+        s->work -= TRIAL_WORK;
+        --*trials;
+        return false;
+    }
+    const int made = nest->kind == UNIT_NEST ? nest->atom.count : 0;
+    const Node **row = ARENA_ARRAY(s->scratch, const Node *, made + 1);
+    for (int i = 0; i < made; i++) {
+        row[i] = nest->atom.at[i];
+    }
+    if (!unit_absorb(s, a, b, rows)) {
+        return false;
+    }
+    a->kind = UNIT_COLUMN;
+    a->count = count;
+    for (int i = 0; i < made; i++) {
+        info_of(s, row[i])->in_row = true;
+    }
+    return true;
+}
+
 static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     if (a->atom.count + b->atom.count > MOST_ATOMS || a->written + b->written > MOST_WRITTEN ||
         a->pick || b->pick || check_between(a, b) || loss_between(a, b)) {
+        return false;
+    }
+    if (sums_fit(s, a, b) || sums_fit(s, b, a)) {
+        return sums_merge(s, a, b, a->rows > 0 ? a : b, trials);
+    }
+    if ((a->kind == UNIT_COLUMN && a->rows > 0) || (b->kind == UNIT_COLUMN && b->rows > 0)) {
         return false;
     }
     int64_t rows = 0, map_rows = 0; /* 0: nothing to look at */
@@ -301,7 +419,8 @@ static bool merge_unit(Fuse *s, Unit *b, const UnitIds *scalar, UnitIds *list) {
     b->tried = s->clock;
     for (int i = 0; i < list->count; i++) {
         Unit *a = s->unit.at[list->at[i]];
-        if ((a->changed > tried || b->changed > tried) && try_merge(s, a, b, &trials)) {
+        const bool late = s->last && a->kind == UNIT_COLUMN && b->kind == UNIT_NEST && b->rows > 0;
+        if ((a->changed > tried || b->changed > tried || late) && try_merge(s, a, b, &trials)) {
             return true;
         }
     }

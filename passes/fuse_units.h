@@ -32,6 +32,7 @@ typedef struct {
     int64_t work;       /* left for far searches and trials that fail */
     int64_t total;      /* see pass_fuse */
     int copies;        /* the same */
+    RowSums *sums;     /* the same */
 } Fuse;
 
 /* Steps of all far searches of a region; no usual model comes near. */

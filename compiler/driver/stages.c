@@ -180,7 +180,8 @@ static Region *final(Graph *g, const Region *region, const Entry *entry) {
 }
 
 static AgainLimits again_limits(const Entry *entry) {
-    return (AgainLimits){again_least, again_part, entry->total_count, entry->copies};
+    return (AgainLimits){again_least, again_part, entry->total_count, entry->copies,
+                         entry->sums};
 }
 
 /* Not where every value has a place of its own, see Options.nan: then `copies` is -1. */
@@ -263,6 +264,7 @@ static void settle_fusion(const Compile *c, Module *module) {
     const Target *target = target_asked(c->opt.target);
     for (int i = 0; i < module->entry.count; i++) {
         module->entry.at[i]->total_count = target->total_count;
+        module->entry.at[i]->sums = target->sums;
         module->entry.at[i]->copies = c->opt.nan ? -1 : target_copies(target, c->opt.threads);
     }
 }

@@ -203,7 +203,8 @@ static const Expr *load_param(WorkBuild *b, Values *v, const Node *node, const I
 bool kernel_known(const WorkBuild *b, const Node *node) {
     UnitKind kind = b->unit->kind;
     bool fold = (kind == UNIT_COLUMN || kind == UNIT_TOTAL) &&
-                (fold_is_loop(node) || unit_folds_over(b->unit, node));
+                (fold_is_loop(node) || unit_folds_over(b->unit, node) ||
+                 b->frame->fusion->info[node->id].in_row);
     return b->known && (fold || (kind == UNIT_PRODUCT && node == b->unit->atom.at[0]));
 }
 

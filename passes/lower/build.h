@@ -159,6 +159,9 @@ void space_digits(WorkBuild *b, const Radix *r, int n, const int64_t *dim, const
  * to be made again. */
 /* --- work_nest.c --- */
 bool make_nest(WorkBuild *b); /* the atoms of the unit, those aside that are known */
+/* The spaces that the rows of an atom run over, and its place in row `row`. */
+void nest_spaces(WorkBuild *b, const Node *node, int64_t rows);
+void nest_place(WorkBuild *b, const Node *node, const Radix *row, const Index **at);
 /* --- work_fold.c --- */
 bool make_column(WorkBuild *b);
 bool make_total(WorkBuild *b);

@@ -393,7 +393,8 @@ static void lower_region(Frame *f, const GoalList *goals) {
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
                           f->l->c->opt.stored, f->l->target->total_count,
-                          target_copies(f->l->target, f->l->c->opt.threads));
+                          target_copies(f->l->target, f->l->c->opt.threads),
+                          f->l->target->sums);
     name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     /* Regions without loops or concatenations need no tables of them. */

@@ -58,7 +58,8 @@ typedef struct {
 typedef enum {
     PART_MAP,     /* roots at each element of `rows` */
     PART_ROWS,    /* for each of `rows`: folds and roots along it, in spaces of their own */
-    PART_COLUMN,  /* at each of `rows` and `columns`: roots; those that `add`, over `terms` */
+    PART_COLUMN,  /* at each of `rows` and `columns`: roots; those that `add`, over `terms`, each of
+                     which is a row as in ROWS where it is `staged` */
     PART_TOTAL,   /* roots whose values are folds over all `terms` */
     PART_PRODUCT, /* a product, and what is made of it at each of its elements */
     PART_RUNNING, /* of `rows`, `columns`: `first`, then along `axis` roots, `add`ed to `before` */
@@ -77,6 +78,7 @@ typedef struct {
     const Index *to;    /* SCATTER: where along `axis` a term goes */
     const Expr *term;   /* ORDER: what is put in order; the value of its roots is the place as */
     bool descending;    /* the first of them has stored it */
+    bool staged;        /* COLUMN: folds along the columns, and spaces of their own */
     Product *product;
 } Part;
 

@@ -33,6 +33,22 @@ static bool then_nest(WorkBuild *b, const Part *part, int known, int spaces) {
     return b->unit->atom.count > known && make_nest(b);
 }
 
+/* The spaces of what is made in each row, of which the columns are the first; gives how many spaces
+ * there are then. */
+static int row_spaces(WorkBuild *b, const Part *part) {
+    const Radix *columns = &part->columns;
+    InnerSpace inner = {.count = columns->count, .naxis = columns->n, .set = columns->set};
+    memcpy(inner.axis, columns->axis, sizeof inner.axis);
+    VEC_PUSH(b->w.scratch, &b->v.inner, inner);
+    b->first_space = 1; /* that of the rows */
+    for (int i = 0; i < b->unit->atom.count; i++) {
+        if (info_of(b, b->unit->atom.at[i])->in_row) {
+            nest_spaces(b, b->unit->atom.at[i], part->terms.count);
+        }
+    }
+    return 2 + b->v.inner.count;
+}
+
 bool make_column(WorkBuild *b) {
     const Node *first = unit_fold(b->unit);
     Type from = *first->in[0]->type;
@@ -62,19 +78,27 @@ bool make_column(WorkBuild *b) {
             out[rank++] = in[k];
         }
     }
+    int spaces = 3;
+    if (b->unit->rows > 0) {
+        part.staged = true;
+        spaces = row_spaces(b, &part);
+    }
     const Index *flat = index_flatten(&b->w.k->index, from.rank, from.dim, in);
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *node = b->unit->atom.at[i];
-        known += fold_is_loop(node) || unit_folds_over(b->unit, node);
-        if (unit_folds_over(b->unit, node) && info_of(b, node)->stored) {
+        const bool in_row = info_of(b, node)->in_row;
+        known += in_row || fold_is_loop(node) || unit_folds_over(b->unit, node);
+        if (in_row && info_of(b, node)->stored) {
+            nest_place(b, node, &part.terms, here);
+            kernel_store(b, &part.roots, node, here, value_at(&b->v, node, here));
+        } else if (unit_folds_over(b->unit, node) && info_of(b, node)->stored) {
             index_unflatten(&b->w.k->index, flat, node->type->rank, node->type->dim, here);
             kernel_store(b, &part.roots, node, here, value_at(&b->v, node, here));
-        }
-        if (fold_is_loop(node)) {
+        } else if (fold_is_loop(node) && !in_row) {
             fold_roots(b, &part.roots, node, in, out);
         }
     }
-    return then_nest(b, &part, known, 3);
+    return then_nest(b, &part, known, spaces);
 }
 
 bool make_total(WorkBuild *b) {

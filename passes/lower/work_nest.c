@@ -16,11 +16,18 @@ static void inner_space(WorkBuild *b, int64_t count) {
     VEC_PUSH(b->w.scratch, &b->v.inner, inner);
 }
 
-/* Index vector of an atom in a kernel of rows. */
-static void row_index(WorkBuild *b, const Node *node, int64_t rows, const Radix *row,
-                      const Index **at) {
+void nest_spaces(WorkBuild *b, const Node *node, int64_t rows) {
+    int64_t inner = type_count(*node->type) / (rows > 0 ? rows : 1);
+    if (fold_is_loop(node)) {
+        inner_space(b, fold_count(node));
+    } else if (inner > 1) {
+        inner_space(b, inner);
+    }
+}
+
+void nest_place(WorkBuild *b, const Node *node, const Radix *row, const Index **at) {
     int leading;
-    if (!fuse_split(*node->type, rows, &leading)) {
+    if (!fuse_split(*node->type, row->count, &leading)) {
         BUG("an atom without the rows of its kernel");
     }
     space_digits(b, row, leading, node->type->dim, at);
@@ -29,27 +36,21 @@ static void row_index(WorkBuild *b, const Node *node, int64_t rows, const Radix 
 
 bool make_nest(WorkBuild *b) {
     const Unit *u = b->unit;
-    bool flat = u->rows == 0;
+    bool flat = u->rows == 0 || u->kind == UNIT_COLUMN; /* what follows its folds */
     int64_t rows = flat ? u->count : u->rows;
     Part part = {.kind = flat ? PART_MAP : PART_ROWS};
     part.rows = *kernel_space(b, b->first_space, rows, flat ? "i" : "r");
     for (int i = 0; i < u->atom.count; i++) {
         const Node *node = u->atom.at[i];
-        if (kernel_known(b, node)) {
-            continue;
-        }
-        int64_t inner = type_count(*node->type) / (rows > 0 ? rows : 1);
-        if (fold_is_loop(node)) {
-            inner_space(b, fold_count(node));
-        } else if (inner > 1) {
-            inner_space(b, inner);
+        if (!kernel_known(b, node)) {
+            nest_spaces(b, node, rows);
         }
     }
     for (int i = 0; i < u->atom.count; i++) {
         const Node *node = u->atom.at[i];
         const Index *at[MD_RANK];
         if (!kernel_known(b, node) && (b->frame->fusion->info[node->id].stored || b->copy)) {
-            row_index(b, node, rows, &part.rows, at);
+            nest_place(b, node, &part.rows, at);
             kernel_store(b, &part.roots, node, at, value_at(&b->v, node, at));
         }
     }

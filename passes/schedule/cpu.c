@@ -24,6 +24,7 @@ const Target target_cpu = {
              .cache = 32 << 20},
     .total_count = TUNED(16384, 40),
     .copies = true,
+    .sums = column_in_chunks,
     .orders = true,
     .thread_row = true,
     .sizes = true,

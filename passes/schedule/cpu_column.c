@@ -50,6 +50,17 @@ static int64_t column_piece(const Radix *g, const Radix *f, const Radix *v) {
     return whole ? 0 : nest_piece_span(v->count);
 }
 
+/* Whether terms go by chunks, whatever else is done with them. */
+static bool by_chunks(int64_t rows, int64_t first, int64_t terms, int64_t piece) {
+    return terms >= COLUMN_TERMS && piece == 0 && rows < COLUMN_ROWS && first >= COLUMN_LEAST;
+}
+
+bool column_in_chunks(int64_t first, int64_t terms, int64_t columns) {
+    const Radix g = {.count = 1}, f = {.count = terms, .n = 1};
+    const Radix v = {.count = columns, .n = 1};
+    return by_chunks(1, first, count_add(0, terms, columns), column_piece(&g, &f, &v));
+}
+
 /* What the loops of a column share. */
 typedef struct {
     const Radix *g, *f, *v;
@@ -57,6 +68,7 @@ typedef struct {
     int64_t piece_span; /* each so long; 0: it is made as a whole */
     int chunk;          /* axis: chunks of the rows, */
     int64_t chunk_span; /* each so many turns of their first axis; 0: none */
+    bool staged;        /* each term is a row with folds along it */
 } Column;
 
 /* Sums of chunks of the rows: each has a vector in workspace, of which `last` gets the loads. */
@@ -123,6 +135,14 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         axis[i] = turns->at[i].axis;
     }
     Stmt *vector = NULL;
+    if (c->staged) {
+        StmtList *row = nest_turns(b, list, turns);
+        for (int i = 0; i < turns->n; i++) {
+            scope |= (AxisSet)1 << axis[i];
+        }
+        nest_rows(b, row, scope, roots);
+        return;
+    }
     if (c->chunk_span == 0 && turns->n > 0 && space_axes(c->v) == 1) {
         vector =
             block_jam(b, list, scope, axis, turns->n, c->v->axis[0], false, &turns->at[0], roots);
@@ -262,13 +282,13 @@ static int64_t column_work(const Part *part, int64_t terms) {
 
 static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     (void)plan;
-    const Part left = spelled_before(b, whole), *part = &left;
+    const Part left = whole->staged ? *whole : spelled_before(b, whole), *part = &left;
     const Radix *g = &part->rows, *f = &part->terms, *v = &part->columns;
     Column of = {.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)}, *c = &of;
+    c->staged = part->staged;
     int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
     bool number = space_axes(v) == 0 && space_axes(f) > 0;
-    if (terms >= COLUMN_TERMS && c->piece_span == 0 && g->count < COLUMN_ROWS &&
-        f->digit[0] >= COLUMN_LEAST) {
+    if (by_chunks(g->count, f->digit[0], terms, c->piece_span)) {
         Turns turns = turns_of(b, f->axis, space_axes(f));
         const int64_t chunks = f->digit[0] >= 2 * COLUMN_CHUNKS ? COLUMN_CHUNKS : f->digit[0];
         const int64_t span = (f->digit[0] + chunks - 1) / chunks;

@@ -89,6 +89,7 @@ struct Target {
     int64_t total_count; /* sums of at least so many elements are TOTAL parts */
     bool device;         /* regions lie where the host does not see them: Program.device */
     bool copies;         /* a product may have parts of its kernel in front of it */
+    RowSums *sums;       /* which of them schedules take as COLUMN parts; NULL: none */
     bool orders;         /* it has schedules for ORDER parts */
     bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row */
 };
@@ -179,6 +180,10 @@ bool nest_parallel(KernelBuild *b, const Part *part); /* so many that threads pa
  * line is moved for each element, but not where blocks of the axis `turned` (-1: none) use it up.
  */
 Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
+
+/* --- cpu_column.c --- */
+/* Whether a COLUMN part of so many terms goes by chunks of them; `first`: of their first axis. */
+bool column_in_chunks(int64_t first, int64_t terms, int64_t columns);
 
 /* --- cpu_spelled.c --- */
 /* Of a COLUMN part: what is left to be done when loops of their own have made what it stores on the

@@ -597,7 +597,7 @@ static void patterns(bool plan, int stored, const Target *target, const char *fl
     case_open(&t, 4);
     x = input2(&t, 1030, 96, -1, 1), w = input1(&t, 96), b = input1(&t, 96);
     gradients(&t, layernorm(&t, x, w, b), 3);
-    pattern_case(&t, "layernorm backward", 2); /* rows; columns of weight and bias */
+    pattern_case(&t, "layernorm backward", 1); /* rows, and what they add to columns */
 
     case_open(&t, 5);
     x = input2(&t, 70, 100, -1, 1), w = input2(&t, 90, 100, -1, 1), b = input1(&t, 90);
@@ -692,6 +692,11 @@ static void patterns(bool plan, int stored, const Target *target, const char *fl
     t.region = pass_simplify(t.g, pass_grad(t.g, t.region, GRAD_SAVE_CALLS));
     t.region = pass_simplify(t.g, pass_halo(t.g, t.region));
     pattern_case(&t, "depthwise, backward", 3);
+
+    case_open(&t, 18);
+    x = input2(&t, 264, 264, -1, 1), w = input1(&t, 264), b = input1(&t, 264);
+    gradients(&t, layernorm(&t, x, w, b), 3); /* columns and numbers of rows are as many */
+    pattern_case(&t, "layernorm backward, square", 1);
 
     run_all(&t, flags, 2e-5);
     test_close(&t);
