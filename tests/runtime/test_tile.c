@@ -525,7 +525,7 @@ static void test_from_memory(void **state) {
     Case t[] = {case_long(7, 40, 22400, 64), case_long(20, 33, 20000, 70),
                 case_dense('n', 'n', 2060, 64, 5, 0, 4),
                 case_dense('t', 't', 32900, 33, 3, MD_TILE_NO_C, 4),
-                case_dense('n', 't', 2061, 64, 67, 0, 4), case_dense('n', 'n', 1027, 64, 3, 0, 8)};
+                case_dense('n', 't', 2061, 64, 13, 0, 4), case_dense('n', 'n', 1027, 64, 3, 0, 8)};
     assert_true(t[2].plan.is & MD_TILE_CLAIMED);
     assert_false(t[3].plan.is & MD_TILE_CLAIMED);
     assert_true(t[4].plan.is & t[5].plan.is & MD_TILE_CLAIMED);
