@@ -264,16 +264,41 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 }
 
 /* if: CLAIMED */
-/* Asks for the lines of `bytes` that will be written. */
-MD_INLINE void md_tile_claim(const void *at, int64_t bytes) {
-#if MD_VBYTES > 0
-    for (int64_t i = 0; i < bytes; i += 64) {
-        __builtin_prefetch((const void *)((uintptr_t)at + (size_t)i), 1);
-    }
-#else
-    (void)at, (void)bytes;
-#endif
+/* Of so many rows, those that a tile has asked for before a step of its sum. */
+MD_INLINE size_t md_tile_claimed(int64_t rows, int64_t step, int64_t steps) {
+    return (size_t)step * (size_t)rows / (size_t)steps;
 }
+
+#if MD_VBYTES > 0
+/* Asks for the lines from p to `bytes` behind it, those that will be written for writing. */
+MD_INLINE void md_tile_lines(const void *p, int64_t bytes, int written) {
+    uintptr_t at = (uintptr_t)p;
+    const uintptr_t end = at + (size_t)bytes;
+    for (at -= at % 64; bytes > 0 && at < end; at += 64) {
+        if (written) {
+            __builtin_prefetch((const void *)at, 1);
+        } else {
+            __builtin_prefetch((const void *)at);
+        }
+    }
+}
+
+/* A step of the sum of a register tile of so many rows and vectors, if 2 is in `is`: asks for what
+ * the tile will store at c, and where rows of X are runs of memory for those behind the ones at x,
+ * which the next tile reads, row after row as the sum goes on. All of them at once would fill the
+ * queue of misses, and the tile's own loads wait. */
+MD_INLINE void md_tile_claim(int is, int64_t step, int64_t nk1, int64_t nk2, int64_t rows,
+                             int64_t vectors, const void *c, int64_t ld, const void *x, int64_t xr2,
+                             int64_t xk2, int64_t elem) {
+    const size_t due = is & 2 ? md_tile_claimed(rows, step + 1, nk1 * nk2) : 0;
+    for (size_t r = is & 2 ? md_tile_claimed(rows, step, nk1 * nk2) : 0; r < due; r++) {
+        const uintptr_t to = (uintptr_t)c + r * (size_t)(ld * elem);
+        const uintptr_t next = (uintptr_t)x + ((size_t)rows + r) * (size_t)(xr2 * elem);
+        md_tile_lines((const void *)to, vectors * MD_VBYTES, 1);
+        md_tile_lines((const void *)next, nk1 == 1 && xk2 == 1 ? nk2 * elem : 0, 0);
+    }
+}
+#endif
 /* end: CLAIMED */
 
 /* Elements of a vector; of what plain loops take in its place. */

@@ -7,8 +7,7 @@
  * and runs over two nested summed axes: one broadcast element of the row operand times the vectors
  * of the column operand. Every row count has a body of its own; md_tile_part_* is inlined into its
  * caller, whose constant plan chooses the bodies, turns strides into displacements and drops all
- * other code. Without vector extensions plain loops take their place. Needs tile.h, gives
- * md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
+ * other code. Needs tile.h, gives md_tile_part_f32, md_tile_none_f32 and md_tile_epi_f32. */
 #include "runtime/scalar.h"
 #include "runtime/tile.h"
 #include "runtime/tile_along.h"
@@ -62,9 +61,9 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
 
 /* ---- register tiles -------------------------------------------------------------------------- */
 
-/* Rows r lie at x + r / rm * xr1 + r % rm * xr2, steps at `list` if not NULL. Sums are stored,
- * or, but for the `first` block, added; `lanes` of the last vector are loaded and stored, which
- * begins `back` columns inside the one before it. Far steps are fetched `ahead`. */
+/* Rows r lie at x + r / rm * xr1 + r % rm * xr2, steps at `list` if any. Sums are stored, or, but
+ * for the `first` block (1), added; `lanes` of the last vector are loaded and stored, which begins
+ * `back` columns inside the one before it. Far steps are fetched `ahead`. 2 in `first`: claims. */
 #define MD_TILE_PARAMS                                                                             \
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
@@ -202,11 +201,14 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                     md_tile_ask_row(asked, row++);                                                 \
                 }                                                                                  \
                 /* end: STREAMS */                                                                 \
+                /* if: CLAIMED */                                                                  \
+                md_tile_claim(first, i * nk2 + j, nk1, nk2, R, V, strip, ld, x, xr2, xk2, MD_ELEM);\
+                /* end: CLAIMED */                                                                 \
                 MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
                 q += yk2;                                                                          \
             }                                                                                      \
         }                                                                                          \
-        if (!first) {                                                                              \
+        if ((first & 1) == 0) {                                                                    \
             MD_VEC old;                                                                            \
             MD_ROWS##R(MD_GET##V)                                                                  \
         }                                                                                          \
@@ -298,7 +300,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
                     sum = MD_TN(mad)(row[at], y[i * yk1 + j * yk2 + c], sum);
                 }
             }
-            strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;
+            strip[r * ld + c] = first & 1 ? sum : strip[r * ld + c] + sum;
         }
     }
 }
@@ -571,7 +573,10 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         }
         /* end: LISTED */
         const MD_REAL *yq = y + b.y;
-        const int first = q == q0 && !add;
+        int first = q == q0 && !add;
+        /* if: CLAIMED */
+        first |= s->is & MD_TILE_CLAIMED ? 2 : 0;
+        /* end: CLAIMED */
         const int64_t ahead = s->is & MD_TILE_NEXT ? nk2 : (int64_t)MD_TILE_AHEAD;
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -594,7 +599,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* if: BANDED */
                 const md_tile_turn turn = md_tile_turn_of(
                     s, b, q, q0, q1, row, rows, p * nr, md_tile_min(nr, s->cols.n - p * nr));
-                begins = turn.first && !add, steps = s->band != MD_BAND_NONE ? turn.count : nk2;
+                begins = (turn.first && !add) | (first & 2);
+                steps = s->band != MD_BAND_NONE ? turn.count : nk2;
                 /* end: BANDED */
                 /* if: BESIDE */
                 if (s->is & MD_TILE_TAKEN) {
@@ -613,11 +619,6 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 }
                 xt += turn.at * xk2;
                 /* end: BANDED */
-                /* if: CLAIMED */
-                for (int64_t r = 0; (s->is & MD_TILE_CLAIMED) && r < rows && steps > 0; r++) {
-                    md_tile_claim(st + r * ld, nr * MD_ELEM);
-                }
-                /* end: CLAIMED */
                 /* if: STREAMS */
                 if (ask != NULL) {
                     md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
@@ -646,6 +647,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         if (steps <= 0) {                                                                          \
             continue;                                                                              \
         }                                                                                          \
+        steps = s->band == MD_BAND_ROW_COLUMN ? nk2 : steps; /* a constant */                      \
         /* end: BANDED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_TILE_RUN(u.big);                                                                    \

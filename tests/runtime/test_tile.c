@@ -524,9 +524,12 @@ static void test_from_memory(void **state) {
     (void)state;
     Case t[] = {case_long(7, 40, 22400, 64), case_long(20, 33, 20000, 70),
                 case_dense('n', 'n', 2060, 64, 5, 0, 4),
-                case_dense('t', 't', 32900, 33, 3, MD_TILE_NO_C, 4)};
+                case_dense('t', 't', 32900, 33, 3, MD_TILE_NO_C, 4),
+                case_dense('n', 't', 2061, 64, 13, 0, 4),
+                case_dense('n', 'n', 2059, 64, 3, 0, ELEM_MAX)};
     assert_true(t[2].plan.is & MD_TILE_CLAIMED);
     assert_false(t[3].plan.is & MD_TILE_CLAIMED);
+    assert_true(t[4].plan.is & t[5].plan.is & MD_TILE_CLAIMED);
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         case_fill(&t[i]);
         case_check(&t[i]);
@@ -542,6 +545,19 @@ static void test_from_memory(void **state) {
     assert_false(case_dense('n', 'n', 16500, 64, 300, 0, 4).plan.is & MD_TILE_CLAIMED);
     assert_false(case_dense('n', 'n', 16500, 64, 5, MD_TILE_ADD, 4).plan.is & MD_TILE_CLAIMED);
 #endif
+    /* Each row once, as the sum goes on, whether there are more rows or more steps. */
+    for (int64_t rows = 1; rows <= MD_TILE_HIGH; rows++) {
+        for (int64_t steps = 3; steps <= 67; steps += 4) {
+            assert_int_equal(md_tile_claimed(rows, 0, steps), 0);
+            assert_int_equal(md_tile_claimed(rows, steps, steps), rows);
+            for (int64_t i = 0; i < steps; i++) {
+                const size_t now = md_tile_claimed(rows, i + 1, steps);
+                const size_t most = (size_t)(rows / steps + 1);
+                assert_in_range(now, md_tile_claimed(rows, i, steps), now);
+                assert_true(now - md_tile_claimed(rows, i, steps) <= most);
+            }
+        }
+    }
 }
 
 /* Rows of 16 bits that lie side by side are packed tile by tile, some dozens at a time. */
