@@ -136,6 +136,7 @@ struct Tile {
     bool team;                           /* large enough for several threads */
     bool large;                          /* a loop over tasks that all plans share pays */
     bool banded;                         /* only what lies near a diagonal is computed */
+    int block;                           /* of one number: they share it; 0: it is in the loop */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
@@ -212,6 +213,7 @@ struct Kernel {
     Flat flat;
     StmtList body;
     int threads; /* the most threads that its loops may use */
+    bool handed; /* loops on threads: one function runs them, which pays for many kernels */
     IndexTable index;
     VEC(Expr *) expr;
     int *cons;

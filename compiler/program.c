@@ -151,7 +151,8 @@ static const char *const entry_names[] = {
 static const char *const eval_names[] = {"_eval_sums", "_eval_add", NULL};
 static const char *const entry_parts[] = {"", "_eval", "_eval_end"}; /* a call has the first */
 static const char *const kernel_names[] = {"",           "_part",     "_args", "_tile",
-                                           "_tile_block", "_epilogue", "_blas", NULL};
+                                           "_block", "_epilogue", "_blas", NULL};
+static const char *const loop_names[] = {"", "_part", "_args", NULL};
 
 static bool any_taken(const Program *p, const char *name, const char *const *suffix) {
     for (; *suffix != NULL; suffix++) {
@@ -161,6 +162,13 @@ static bool any_taken(const Program *p, const char *name, const char *const *suf
         }
     }
     return false;
+}
+
+static void take_all(Program *p, const char *name, const char *const *suffix) {
+    for (; *suffix != NULL; suffix++) {
+        names_add(p->arena, p->names, &scope_function,
+                  str_printf(p->arena, "%s%s", name, *suffix));
+    }
 }
 
 static bool function_name_taken(const Program *p, const void *scope, const char *name) {
@@ -198,7 +206,7 @@ static bool kernel_name_taken(const Program *p, const void *scope, const char *n
     const int *loops = scope;
     bool taken = any_taken(p, name, kernel_names) || buf_name_taken(p, &scope_program, name);
     for (int k = 0; k < *loops && !taken; k++) {
-        taken = names_has(p->names, &scope_function, kernel_loop_name(p->arena, name, k));
+        taken = any_taken(p, kernel_loop_name(p->arena, name, k), loop_names);
     }
     return taken;
 }
@@ -217,12 +225,9 @@ static void name_kernel(Program *p, Kernel *k) {
                     : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
     int loops = kernel_parallel_loops(k);
     k->name = name_unique(p, &loops, &scope_function, base, kernel_name_taken);
-    for (int i = 0; kernel_names[i] != NULL; i++) {
-        names_add(p->arena, p->names, &scope_function,
-                  str_printf(p->arena, "%s%s", k->name, kernel_names[i]));
-    }
+    take_all(p, k->name, kernel_names);
     for (int i = 0; i < loops; i++) {
-        names_add(p->arena, p->names, &scope_function, kernel_loop_name(p->arena, k->name, i));
+        take_all(p, kernel_loop_name(p->arena, k->name, i), loop_names);
     }
 }
 

@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     Arena *arena;
     SharedTexts plan, epilogue;
+    SharedTexts block; /* by its number */
 } Products;
 
 /* The part of an entry function that the host cannot do by itself in memory of a device. */

@@ -175,12 +175,16 @@ void words_print(Text *out, const char *first, const Words *words, int indent) {
     }
 }
 
+/* `how`: what stands between the type and the name of the pointer. */
+static const char *arg_declared(Style *s, const Arg *arg, const char *how) {
+    return str_printf(s->out->arena, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
+                      elem_c_name(arg->elem), how, s->arg[arg->id]);
+}
+
 const char *arg_parameter(Style *s, const Arg *arg) {
     /* A function that hands its arguments on touches none of them. */
     bool hands_on = s->k->body.count == 1 && s->k->body.at[0]->kind == STMT_TILE;
-    return str_printf(s->out->arena, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
-                      elem_c_name(arg->elem),
-                      hands_on || kernel_shares(s->k, arg) ? "" : "MD_RESTRICT ", s->arg[arg->id]);
+    return arg_declared(s, arg, hands_on || kernel_shares(s->k, arg) ? "" : "MD_RESTRICT ");
 }
 
 /* The part of a parallel loop that falls to one thread, as a function of its own. */
@@ -227,35 +231,86 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     memcpy(s->arg, outer, sizeof *outer * (size_t)s->k->nargs);
 }
 
-/* How many parts the loop has here; gives the team that they run on. A region asks for the whole
- * team even where some of it find nothing to do: OpenMP ends and starts threads when the size of a
- * team changes. */
-static const char *print_team(Style *s, const Stmt *st) {
-    int most = stmt_team(s->k, st);
+/* A region asks for the whole team even where some of it find nothing to do: OpenMP ends and starts
+ * threads when the size of a team changes. A team of one is no team: libraries take memory for
+ * each. */
+static void print_region(Style *s, int most, const char *name, const Words *words) {
+    Arena *arena = s->out->arena;
+    const char *team = s->parts, *begun = style_name(s, "begun");
     if (most == s->k->threads) {
         line(s, "const int %s = md_team(%s, %d);", s->parts, s->pace, most);
-        return s->parts;
+    } else {
+        team = style_name(s, "team");
+        line(s, "const int %s = md_team(%s, %d);", team, s->pace, s->k->threads);
+        line(s, "const int %s = %s < %d ? %s : %d;", s->parts, team, most, team, most);
     }
-    const char *team = style_name(s, "team");
-    line(s, "const int %s = md_team(%s, %d);", team, s->pace, s->k->threads);
-    line(s, "const int %s = %s < %d ? %s : %d;", s->parts, team, most, team, most);
-    return team;
+    line(s, "if (%s == 1) {", s->parts);
+    for (int i = 0; i < 2; i++) {
+        Words all = {0};
+        for (int k = 0; k < words->count; k++) {
+            VEC_PUSH(arena, &all, words->at[k]);
+        }
+        VEC_PUSH(arena, &all, i == 0 ? "0" : s->part);
+        VEC_PUSH(arena, &all, i == 0 ? "1" : s->parts);
+        int indent = 4 * (s->depth + 1 + i);
+        words_print(s->out, str_printf(arena, "%*s%s(", indent, "", name), &all, indent + 4);
+        text_add(s->out, ");\n");
+        if (i == 0) {
+            line(s, "} else {");
+            line(s, "    MD_OMP(parallel for schedule(static, 1) num_threads(%s))", team);
+            line(s, "    for (int %s = 0; %s < %s; %s++) {", s->part, s->part, s->parts, s->part);
+            line(s, "        const double %s = md_part_begin(%s, %s);", begun, s->pace, s->part);
+        }
+    }
+    line(s, "        md_part_end(%s, %s, %s, %s);", s->pace, s->part, s->parts, begun);
+    line(s, "    }");
+    line(s, "    md_team_join(%s, %s);", s->pace, s->parts);
+    line(s, "}");
 }
 
-/* A loop on several threads. A team of one is no team: libraries take memory for each. */
+/* The same by one function for all loops (team.h), which takes what they need as a struct. A region
+ * is a function to a C compiler, which costs it more than the handing on. */
+static void print_team_run(Style *s, int most, const char *name, const Words *members,
+                           const Words *words) {
+    Arena *arena = s->out->arena;
+    Text *to = s->before;
+    Words values = {0};
+    text_add(to, "typedef struct {\n");
+    for (int i = 0; i < members->count; i++) {
+        text_printf(to, "    %s;\n", members->at[i]);
+        VEC_PUSH(arena, &values, str_printf(arena, "args->%s", words->at[i]));
+    }
+    VEC_PUSH(arena, &values, "part");
+    VEC_PUSH(arena, &values, "parts");
+    text_printf(to, "} %s_args;\n\n", name);
+    text_printf(to, "static void %s_part(const void *ctx, int part, int parts) {\n", name);
+    text_printf(to, "    const %s_args *args = (const %s_args *)ctx;\n", name, name);
+    words_print(to, str_printf(arena, "    %s(", name), &values, 8);
+    text_add(to, ");\n}\n\n");
+    const char *args = style_name(s, "loop");
+    const int indent = 4 * s->depth;
+    words_print(s->out, str_printf(arena, "%*sconst %s_args %s = {", indent, "", name, args), words,
+                indent + 4);
+    text_add(s->out, "};\n");
+    line(s, "md_team_run(%s, %d, %d, %s_part, &%s);", s->pace, s->k->threads, most, name, args);
+}
+
+/* A loop on several threads. */
 static void print_parallel(Style *s, const Stmt *st) {
     Arena *arena = s->out->arena;
     const Stmt *block[1] = {st};
     StmtList list = {.at = (Stmt **)block, .count = 1};
     Needs n = needs_of(arena, s->k, &list, s->bound);
-    Words parameters = {0}, words = {0};
+    Words parameters = {0}, members = {0}, words = {0};
     for (int i = 0; i < s->k->arg.count; i++) {
         const Arg *arg = s->k->arg.at[i];
         if (n.arg[arg->id]) {
             VEC_PUSH(arena, &parameters, arg_parameter(s, arg));
+            VEC_PUSH(arena, &members, arg_declared(s, arg, ""));
             VEC_PUSH(arena, &words, s->arg[arg->id]);
         }
     }
+    const int pointers = parameters.count;
     for (int i = 0; i < n.value.count; i++) {
         const Expr *e = n.value.at[i];
         const char *name = s->bound[e->id];
@@ -273,6 +328,9 @@ static void print_parallel(Style *s, const Stmt *st) {
         VEC_PUSH(arena, &parameters, str_printf(arena, "int64_t %s", s->size));
         VEC_PUSH(arena, &words, s->size);
     }
+    for (int i = pointers; i < parameters.count; i++) {
+        VEC_PUSH(arena, &members, parameters.at[i]);
+    }
     s->part = style_name(s, "part");
     s->parts = style_name(s, "parts");
     VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->part));
@@ -284,28 +342,11 @@ static void print_parallel(Style *s, const Stmt *st) {
     print_loop_part(s, st, name, &parameters, &n);
     s->out = out;
     s->depth = depth;
-
-    VEC_PUSH(arena, &words, "0");
-    VEC_PUSH(arena, &words, "1");
-    const char *team = print_team(s, st), *begun = style_name(s, "begun");
-    line(s, "if (%s == 1) {", s->parts);
-    for (int i = 0; i < 2; i++) {
-        int indent = 4 * (depth + 1 + i);
-        words_print(out, str_printf(arena, "%*s%s(", indent, "", name), &words, indent + 4);
-        text_add(out, ");\n");
-        words.at[words.count - 2] = s->part;
-        words.at[words.count - 1] = s->parts;
-        if (i == 0) {
-            line(s, "} else {");
-            line(s, "    MD_OMP(parallel for schedule(static, 1) num_threads(%s))", team);
-            line(s, "    for (int %s = 0; %s < %s; %s++) {", s->part, s->part, s->parts, s->part);
-            line(s, "        const double %s = md_part_begin(%s, %s);", begun, s->pace, s->part);
-        }
+    if (s->k->handed) {
+        print_team_run(s, stmt_team(s->k, st), name, &members, &words);
+    } else {
+        print_region(s, stmt_team(s->k, st), name, &words);
     }
-    line(s, "        md_part_end(%s, %s, %s, %s);", s->pace, s->part, s->parts, begun);
-    line(s, "    }");
-    line(s, "    md_team_join(%s, %s);", s->pace, s->parts);
-    line(s, "}");
 }
 
 /* Numbers, not pointers: what is asked for may lie behind the tensor. */

@@ -506,6 +506,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "APART", packed && p->cols.y != 1 && p->k2.y != 1);
     add_feature(arena, list, "LARGE", tile->large);
+    add_feature(arena, list, "BLOCKS", tile->block > 0);
     add_feature(arena, list, "F16", p->is & MD_TILE_F16);
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "HELPED", p->is & MD_TILE_HELPED);
@@ -550,19 +551,27 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
     const char *epilogue =
         epilogue_name(out->arena, tile->body.count > 0 ? s->epilogue : NULL, tile);
     const char *copy = tile->halo ? str_printf(out->arena, "%s_copy", s->epilogue) : "NULL";
-    if (tile->large) {
-        if (s->plan == k->name) {
-            text_printf(out, "MD_TILE_BLOCK(%s_tile, %s, md_tile_block_%s)\n", k->name,
-                        plan.elem == 8 ? "double" : "float",
-                        tile_is_half(tile) ? "half" : tile_suffix(tile));
+    const char *real = plan.elem == 8 ? "double" : "float", *of = NULL;
+    if (tile->block > 0) {
+        Text number = {.arena = out->arena};
+        text_printf(&number, "%d", tile->block);
+        of = share(known->arena, &known->block, &number, k->name);
+        if (of == k->name) {
+            text_printf(out, "MD_TILE_BLOCK(%s, %s_tile, %s, md_tile_block_%s)\n", of, s->plan,
+                        real, tile_is_half(tile) ? "half" : tile_suffix(tile));
         }
+    }
+    if (tile->large) {
         const char *run = str_printf(out->arena, "md_tile_share_of_%s, ", tile_suffix(tile));
-        text_printf(out, "MD_TILE_LARGE_%sPART(%s, %s_tile, %s%s, %s)\n\n",
+        text_printf(out, "MD_TILE_LARGE_%sPART(%s, %s_tile, %s%s, %s, %s)\n\n",
                     tile_is_half(tile) ? "HALF_" : "", k->name, s->plan,
-                    tile_is_half(tile) ? "" : run, epilogue, copy);
+                    tile_is_half(tile) ? "" : run, epilogue, of, copy);
     } else if (tile_is_half(tile)) {
         text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s, %s)\n\n", k->name, s->plan, epilogue,
                     copy);
+    } else if (tile->block > 0) {
+        text_printf(out, "MD_TILE_BLOCK_PART(%s, %s_tile, %s, md_tile_share_%s, %s, %s, %s)\n\n",
+                    k->name, s->plan, real, tile_suffix(tile), epilogue, of, copy);
     } else if (tile->halo) {
         text_printf(out, "MD_TILE_COPIED_PART(%s, %s_tile, md_tile_part_copied_%s, %s, %s)\n\n",
                     k->name, s->plan, tile_suffix(tile), epilogue, copy);

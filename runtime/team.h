@@ -109,6 +109,27 @@ MD_FN void md_team_join(md_pace *pace, int parts) {
     }
 }
 
+/* Part `part` of `parts` of a loop; `args`: what it reads and writes. */
+typedef void (*md_loop_fn)(const void *args, int part, int parts);
+
+/* A loop of at most `most` parts on a team of up to `threads`, of which some may find nothing to
+ * do. A team of one is none. */
+MD_NOINLINE void md_team_run(md_pace *pace, int threads, int most, md_loop_fn fn,
+                             const void *args) {
+    const int team = md_team(pace, threads), parts = team < most ? team : most;
+    if (parts == 1) {
+        fn(args, 0, 1);
+        return;
+    }
+    MD_OMP(parallel for schedule(static, 1) num_threads(team))
+    for (int part = 0; part < parts; part++) {
+        const double begun = md_part_begin(pace, part);
+        fn(args, part, parts);
+        md_part_end(pace, part, parts, begun);
+    }
+    md_team_join(pace, parts);
+}
+
 /* if: HELPED */
 /* A loop whose shares are begun unit by unit: each worker begins those of its own in order, and who
  * is done begins those of others from their last one on. So all end together though one was stopped

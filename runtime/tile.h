@@ -217,12 +217,11 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
     }
 /* end: COPIED */
 
-/* if: LARGE */
-/* Of large products only what multiplies a block is made for the plan, once for all that have it;
- * the loop over tasks and blocks is one for all plans. `block` is md_tile_block_f32, _f64 or
- * _half, `run` md_tile_share_of_f32 or _f64. */
-#define MD_TILE_BLOCK(plan, real, block)                                                           \
-    static void plan##_block(const md_tile *s, const void *x, const void *y, int64_t t0,           \
+/* if: BLOCKS */
+/* What multiplies a block is made for the plan, once for all plans that look the same to it, as a
+ * function of its own. `block` is md_tile_block_f32, _f64 or _half. */
+#define MD_TILE_BLOCK(name, plan, real, block)                                                     \
+    static void name##_block(const md_tile *s, const void *x, const void *y, int64_t t0,           \
                              int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,           \
                              real *strip, int64_t ld, real *panels, int add, int room, int again,  \
                              void *ask) {                                                          \
@@ -230,9 +229,20 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
         md_tile_known(&(plan), &q0, &q1, &add, &room, &ask);                                       \
         block(&(plan), x, y, t0, t1, p0, p1, q0, q1, strip, ld, panels, add, room, again, ask);    \
     }
-#define MD_TILE_LARGE_PART(name, plan, run, epilogue, copy)                                        \
+/* A small product that has such a block, that of product `of`. `run` is md_tile_share_f32 or _f64,
+ * `copy` makes A or is NULL. */
+#define MD_TILE_BLOCK_PART(name, plan, real, run, epilogue, of, copy)                              \
     static void name##_part(const md_tile_call *call, int part) {                                  \
-        run(&(plan), call, part, epilogue, plan##_block, copy);                                    \
+        run(&(plan), call, part, epilogue, of##_block, sizeof(real), sizeof(real), copy);          \
+    }
+/* end: BLOCKS */
+
+/* if: LARGE */
+/* A large one, whose loop over tasks and blocks is one for all plans. `run` is
+ * md_tile_share_of_f32 or _f64. */
+#define MD_TILE_LARGE_PART(name, plan, run, epilogue, of, copy)                                    \
+    static void name##_part(const md_tile_call *call, int part) {                                  \
+        run(&(plan), call, part, epilogue, of##_block, copy);                                      \
     }
 /* end: LARGE */
 
@@ -413,19 +423,20 @@ MD_INLINE int64_t md_tile_blocks(const md_tile *s) {
     return s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
 }
 
-/* if: LARGE */
-/* What a block of a plan is told that follows from the plan, unless the sum is cut. */
+/* if: BLOCKS */
+/* What a block of a plan is told that follows from the plan, unless the sum is cut. Of a sum of
+ * several blocks most are added to what is there, so it has to look whether the first one is. */
 MD_INLINE void md_tile_known(const md_tile *s, int64_t *q0, int64_t *q1, int *add, int *room,
                              void **ask) {
     if (s->chunks == 1 && s->group_at == 0) {
         *q0 = 0;
         *q1 = md_tile_blocks(s);
-        *add = (s->is & MD_TILE_ADD) && !md_tile_turns(s);
+        *add = *q1 == 1 ? (s->is & MD_TILE_ADD) && !md_tile_turns(s) : *add;
         *room = !(s->is & MD_TILE_IN_PLACE) || md_tile_turns(s);
     }
     *ask = s->is & MD_TILE_STREAMS ? *ask : NULL;
 }
-/* end: LARGE */
+/* end: BLOCKS */
 
 /* if: LISTED */
 /* The list: where X has each step of the sum. It is the last of a worker's slice. */

@@ -37,8 +37,8 @@ typedef float md_tile_lane;
 
 /* if: LARGE */
 /* The same of a large one, whose MD_TILE_BLOCK names md_tile_block_half. */
-#define MD_TILE_LARGE_HALF_PART(name, plan, epilogue, copy)                                        \
-    MD_TILE_LARGE_PART(name, plan, md_tile_share_of_f32, epilogue, copy)
+#define MD_TILE_LARGE_HALF_PART(name, plan, epilogue, of, copy)                                    \
+    MD_TILE_LARGE_PART(name, plan, md_tile_share_of_f32, epilogue, of, copy)
 /* end: LARGE */
 
 /* So that what a step of a sum needs stays in registers, not what is asked for now and then. */

@@ -526,9 +526,9 @@ MD_INLINE MD_REAL *MD_TN(kept)(const md_tile *s, MD_REAL *panels, int64_t nr, md
     return panels + (before * ((s->cols.n + nr - 1) / nr) + p * b.nk1 * b.nk2) * nr;
 }
 
-/* Packs all of them. */
-MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, int64_t nr,
-                           int64_t blocks) {
+/* Packs all of them: one function for all plans, whose blocks so know nothing of how Y lies. */
+MD_NOINLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, int64_t nr,
+                             int64_t blocks) {
     for (int64_t q = 0; q < blocks; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         const MD_REAL *yq = y + b.y;
@@ -542,7 +542,7 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over blocks q0 .. q1 of the sum, into a strip from there on,
- * with `room` for full vectors. `again`: rows (1), columns (2) as before. No tiles: packs Y. */
+ * with `room` for full vectors. `again`: rows (1), columns (2) as before. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
@@ -551,12 +551,6 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
     const MD_REAL *x = (const MD_REAL *)xs, *y = (const MD_REAL *)ys;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
-    /* if: KEPT */
-    if (t0 == t1) {
-        MD_TN(keep)(s, panels, y, nr, q1);
-        return;
-    }
-    /* end: KEPT */
     const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
     const int64_t row0 = md_tile_row(s, u, t0);
     const int64_t outer = held ? t1 - t0 : p1 - p0, inner = held ? p1 - p0 : t1 - t0;
@@ -749,7 +743,11 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         }
         /* if: KEPT */
         if ((s->is & MD_TILE_KEPT) && before < 0) {
-            block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0, NULL);
+            if (s->is & MD_TILE_HALF) { /* whose panels are others: a block of no tiles */
+                block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0, NULL);
+            } else {
+                MD_TN(keep)(s, slice, (const MD_REAL *)call->b, u.nr, kblocks);
+            }
         }
         /* end: KEPT */
         int adds = 0, again = before + 1 == at && p > p0; /* rows as before */

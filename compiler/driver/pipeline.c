@@ -94,7 +94,7 @@ static Program *make_program(Compile *c, Module *module) {
         program_dump(p, c->out);
         return NULL;
     }
-    products_many(p);
+    kernels_many(p);
     p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
     pass_plan(p, !c->opt.no_main, budget_of(c, module));
     program_names(p);

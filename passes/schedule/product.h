@@ -20,6 +20,10 @@ int64_t product_task(const md_tile *plan);
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
 Tile *product_emit(KernelBuild *b, Tiling *p);
 
+/* --- seen.c --- */
+/* Would a C compiler make the same of a block of either plan? */
+bool product_same_block(const md_tile *a, const md_tile *b);
+
 /* --- cpu_stream.c --- */
 /* Calls `visit` with each load that a value is made of, once; `seen` by Expr.id. */
 void product_loads(const Expr *e, bool *seen, void (*visit)(void *ctx, const Expr *load),

@@ -241,7 +241,8 @@ int sum_lanes(int64_t extent);         /* partial sums of a fold along an axis *
 bool sum_rounds(OpCode op, Elem elem); /* whether the order matters to `op` */
 
 /* --- many.c --- */
-/* Of a lowered program: which products share the loop over their tasks, beside large ones. */
-void products_many(Program *p);
+/* Of a lowered program: which products share the loop over their tasks, beside large ones, and
+ * whether loops on threads are run by one function. */
+void kernels_many(Program *p);
 
 #endif

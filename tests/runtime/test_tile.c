@@ -617,10 +617,13 @@ static void narrow_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&narrow, call, part, epi_f32);
 }
 
-MD_TILE_BLOCK(forward, float, md_tile_block_f32)
-MD_TILE_LARGE_PART(forward_large, forward, md_tile_share_of_f32, epi_f32, NULL)
-MD_TILE_BLOCK(weights, float, md_tile_block_f32)
-MD_TILE_LARGE_PART(weights_large, weights, md_tile_share_of_f32, epi_f32, NULL)
+MD_TILE_BLOCK(forward, forward, float, md_tile_block_f32)
+MD_TILE_LARGE_PART(forward_large, forward, md_tile_share_of_f32, epi_f32, forward, NULL)
+MD_TILE_BLOCK_PART(forward_small, forward, float, md_tile_share_f32, epi_f32, forward, NULL)
+MD_TILE_BLOCK(weights, weights, float, md_tile_block_f32)
+MD_TILE_LARGE_PART(weights_large, weights, md_tile_share_of_f32, epi_f32, weights, NULL)
+MD_TILE_BLOCK(narrow, narrow, float, md_tile_block_f32)
+MD_TILE_BLOCK_PART(narrow_small, narrow, float, md_tile_share_f32, epi_f32, narrow, NULL)
 
 static void check_fixed(const md_tile *plan, md_tile_part_fn fn, char ta, char tb, int64_t m,
                         int64_t n, int64_t k) {
@@ -655,6 +658,8 @@ static void test_specialised(void **state) {
     check_fixed(&narrow, narrow_part, 'n', 't', 128, 10, 40);
     check_fixed(&forward, forward_large_part, 'n', 't', 128, 128, 128);
     check_fixed(&weights, weights_large_part, 't', 'n', 128, 128, 128);
+    check_fixed(&forward, forward_small_part, 'n', 't', 128, 128, 128);
+    check_fixed(&narrow, narrow_small_part, 'n', 't', 128, 10, 40);
 }
 
 /* Where step k of a sum of four axes lies. */

@@ -30,8 +30,8 @@ static const md_tile streams_wide_linear_tile = {
     MD_TILE_BLOCKS(/* rows */ 224, /* columns */ 64, /* vectors */ 2, /* sum */ 512),
     MD_TILE_WORK(/* strip */ 32768, /* turned */ 47104, /* all */ 47104)
 };
-MD_TILE_BLOCK(streams_wide_linear_tile, float, md_tile_block_f32)
-MD_TILE_LARGE_PART(streams_wide_linear, streams_wide_linear_tile, md_tile_share_of_f32, streams_wide_linear_epilogue, NULL)
+MD_TILE_BLOCK(streams_wide_linear, streams_wide_linear_tile, float, md_tile_block_f32)
+MD_TILE_LARGE_PART(streams_wide_linear, streams_wide_linear_tile, md_tile_share_of_f32, streams_wide_linear_epilogue, streams_wide_linear, NULL)
 
 static void streams_wide_linear(float *out, float *panels, const float *x, const float *weight,
         const float *bias, md_pace *pace) {
@@ -272,8 +272,8 @@ static const md_tile streams_wide_weight_linear_adamw_tile = {
     MD_TILE_BLOCKS(/* rows */ 112, /* columns */ 128, /* vectors */ 2, /* sum */ 64),
     MD_TILE_WORK(/* strip */ 0, /* turned */ 14336, /* all */ 14336)
 };
-MD_TILE_BLOCK(streams_wide_weight_linear_adamw_tile, float, md_tile_block_f32)
-MD_TILE_LARGE_PART(streams_wide_weight_linear_adamw, streams_wide_weight_linear_adamw_tile, md_tile_share_of_f32, streams_wide_weight_linear_adamw_epilogue, NULL)
+MD_TILE_BLOCK(streams_wide_weight_linear_adamw, streams_wide_weight_linear_adamw_tile, float, md_tile_block_f32)
+MD_TILE_LARGE_PART(streams_wide_weight_linear_adamw, streams_wide_weight_linear_adamw_tile, md_tile_share_of_f32, streams_wide_weight_linear_adamw_epilogue, streams_wide_weight_linear_adamw, NULL)
 
 static void streams_wide_weight_linear_adamw(float *m_next, float *v_next, float *weight_next,
         float *panels, const float *d_linear, const float *x, const float *m, const float *v,
