@@ -14,7 +14,10 @@
 
 #include <math.h>
 
-enum { LOOKS = 400 }; /* nodes that one question may look at */
+enum {
+    LOOKS = 400,        /* nodes that one question may look at */
+    BASE_MOST = 1 << 20 /* of what is added to an index: sums of so many stay in 32 bits */
+};
 
 /* What a value is wherever at[ahead] - at[behind] > beyond. */
 typedef struct {
@@ -93,17 +96,19 @@ static int viewed(const Node *n, int axis, int64_t *start) {
     }
 }
 
+/* False also where the sum could leave its type, which wraps. */
 static bool places_of(Ask *q, const Node *n, Places *p) {
     *p = (Places){{0}, 0};
-    if (q->looks-- <= 0) {
+    const bool wide = n->type->elem == TY_I32 || n->type->elem == TY_I64;
+    if (q->looks-- <= 0 || !wide) {
         return false;
     }
     Places a, b;
     bool slice = false;
     switch (n->op) {
     case OP_IOTA: p->mul[n->attr->axis] = 1; return true;
-    case OP_CONST: p->base = n->attr->ivalue; return elem_is_int(n->type->elem);
-    case OP_CAST: return elem_is_int(n->in[0]->type->elem) && places_of(q, n->in[0], p);
+    case OP_CONST: p->base = n->attr->ivalue; return p->base > -BASE_MOST && p->base < BASE_MOST;
+    case OP_CAST: return places_of(q, n->in[0], p);
     case OP_BODY_PARAM: {
         const Node *from = outside(n, &slice);
         return from && !slice && places_of(q, from, p);

@@ -29,7 +29,7 @@ for checks in none nan canary; do
     [ "$checks" = none ] && cp "$scratch/whole.w" "$scratch/plain.w"
     same "weights with --checks=$checks" "$scratch/plain.w" "$scratch/whole.w"
 done
-"$MDLC" tests/suites/passes.mdl -o "$scratch/passes.c" && quickly "$scratch/passes.c" "$scratch/passes"
+"$MDLC" tests/suites/passes.mdl -o "$scratch/passes.c" && $CC -O1 -fopenmp "$scratch/passes.c" -lm -o "$scratch/passes"
 
 # By name, one behind the other: the same bytes.
 run encode --seed 7 --checkpoint "$scratch/chain" && run fit --resume "$scratch/chain" --checkpoint "$scratch/chain" &&
@@ -77,7 +77,7 @@ exits "no evaluation" 2 "has nothing to evaluate\|cannot be run" run eval fit --
 "$program" --help | grep -q '^  encode  *go through its data$' && pass || fail "--help" "does not say what 'encode' is"
 
 # A ring that is shorter than the data keeps the last rows.
-"$MDLC" -D N=100 tests/suites/passes.mdl -o "$scratch/short.c" && quickly "$scratch/short.c" "$scratch/short"
+"$MDLC" -D N=100 tests/suites/passes.mdl -o "$scratch/short.c" && $CC -O1 -fopenmp "$scratch/short.c" -lm -o "$scratch/short"
 program=$scratch/short
 run --steps fit=9 --checkpoint "$scratch/part" || fail "a short ring" "$(cat "$scratch/err")"
 held "$scratch/part"
@@ -109,7 +109,7 @@ else
     skip "encoder of texts" "no python3"
 fi
 # The dumped graph makes the same program; the evaluator pushes the rows in use.
-"$MDLC" --dump=fma tests/suites/passes.mdl >"$scratch/dump.mdl" && "$MDLC" --prefix passes "$scratch/dump.mdl" -o "$scratch/dump.c" && quickly "$scratch/dump.c" "$scratch/dump" &&
+"$MDLC" --dump=fma tests/suites/passes.mdl >"$scratch/dump.mdl" && "$MDLC" --prefix passes "$scratch/dump.mdl" -o "$scratch/dump.c" && $CC -O1 -fopenmp "$scratch/dump.c" -lm -o "$scratch/dump" &&
     "$scratch/dump" --log none --seed 7 --save "$scratch/dump.w"
 same "dumped" "$scratch/whole.w" "$scratch/dump.w"
 # A frozen encoder's weights go back to the system behind the phase that reads them, whether they are saved or not; they are

@@ -104,6 +104,10 @@ static void test_edges(void **state) {
     EXPECT(HEAD SCORES SOFT("b <= j") VALUES, ALL, ALL);
     EXPECT(HEAD SCORES SOFT("2 * j <= i") VALUES, ALL, ALL);
     EXPECT(HEAD SCORES SOFT("j <= i or q[b, i, 0] > 0") VALUES, ALL, ALL);
+    /* What could wrap is no sum of places. */
+    EXPECT(HEAD SCORES SOFT("i64(j) <= i64(i)") VALUES, SEEN, BEFORE);
+    EXPECT(HEAD SCORES SOFT("u8(j) <= u8(i)") VALUES, ALL, ALL);
+    EXPECT(HEAD SCORES SOFT("j + 2147483000 <= i") VALUES, ALL, ALL);
     /* A slice of the keys begins elsewhere. */
     EXPECT(
         "use nn;\nentry f(q: [3, 96, 16], k: [3, 96, 16], v: [3, 64, 16]) {\n" SCORES SOFT(
