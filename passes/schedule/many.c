@@ -2,10 +2,10 @@
  *
  * A loop over the tasks of products that knows no plan as a constant is compiled once for all of
  * them, which saves a C compiler some 30 ms for each, and takes 60 lines of text: so it is for many
- * products of middle size. So is the block of a small product that others have too, 40 ms each.
- * One function that runs loops on threads saves it 8 ms for each, and
- * takes 20 lines and a struct for each. Needs a lowered Program; gives Tile.large, Tile.block
- * and Kernel.handed; changes no values. */
+ * products of middle size. So is the block of a small product that others have too, 40 ms each. One
+ * function that runs loops on threads saves it 8 ms for each, and takes 20 lines and a struct for
+ * each. Needs a lowered Program; gives Tile.large, Tile.block and Kernel.handed; changes no values.
+ */
 #include "compiler/kernel.h"
 #include "passes/schedule/product.h"
 #include "passes/schedule/schedule.h"
