@@ -31,15 +31,15 @@ typedef struct {
 } md_tile_turn;
 
 MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t q, int64_t q0,
-                                       int64_t q1, int64_t row, int64_t rows, int64_t col,
+                                       int64_t q1, int add, int64_t row, int64_t rows, int64_t col,
                                        int64_t cols) {
-    md_tile_turn t = {0, b.nk2, q == q0, 0};
+    md_tile_turn t = {0, b.nk2, q == q0 && !add, 0};
     if (s->band != MD_BAND_NONE) {
         const int64_t begin = q0 * s->kb2;
         int64_t from = begin, end = md_tile_min(q1 * s->kb2, s->k2.n);
         md_tile_band_steps(s, row, rows, col, cols, &from, &end);
-        t.none = q == q0 && from >= end;
-        t.first = from >= b.i2;
+        t.none = q == q0 && from >= end && !add;
+        t.first = from >= b.i2 && !add;
         t.at = from > b.i2 ? from - b.i2 : 0;
         t.count = md_tile_min(end - b.i2, b.nk2) - t.at;
     }

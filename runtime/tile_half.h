@@ -595,10 +595,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* if: BANDED */
                 const int64_t columns = md_tile_min(nr, s->cols.n - p * nr);
                 const md_tile_turn turn =
-                    md_tile_turn_of(s, b, q, q0, q1, row, rows, p * nr, columns);
-                begins = turn.first && !add, at = turn.at / step;
+                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, columns);
+                begins = turn.first, at = turn.at / step;
                 count = (turn.at + turn.count + step - 1) / step - at;
-                if (turn.none && !add) {
+                if (turn.none) {
                     md_tile_clear(st, ld * 4, rows, columns * 4);
                 }
                 /* end: BANDED */

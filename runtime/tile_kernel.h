@@ -592,8 +592,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 int64_t xk1 = s->k1.x, xk2 = s->k2.x, steps = nk2;
                 /* if: BANDED */
                 const md_tile_turn turn = md_tile_turn_of(
-                    s, b, q, q0, q1, row, rows, p * nr, md_tile_min(nr, s->cols.n - p * nr));
-                begins = (turn.first && !add) | (first & 2);
+                    s, b, q, q0, q1, add, row, rows, p * nr, md_tile_min(nr, s->cols.n - p * nr));
+                begins = turn.first | (first & 2);
                 steps = s->band != MD_BAND_NONE ? turn.count : nk2;
                 /* end: BANDED */
                 /* if: BESIDE */
@@ -607,7 +607,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: BESIDE */
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
                 /* if: BANDED */
-                if (turn.none && !add) {
+                if (turn.none) {
                     md_tile_clear(st, ld * MD_ELEM, rows,
                                   md_tile_min(nr, s->cols.n - p * nr) * MD_ELEM);
                 }

@@ -10,7 +10,7 @@
 #include "passes/lower/band.h"
 
 #include "compiler/program.h"
-#include "passes/lower/value.h"
+#include "passes/cut.h"
 
 #include <math.h>
 
@@ -19,17 +19,13 @@ enum {
     BASE_MOST = 1 << 20 /* of what is added to an index: sums of so many stay in 32 bits */
 };
 
-/* What a value is wherever at[ahead] - at[behind] > beyond. */
+/* What a value is wherever at[ahead] - at[behind] > beyond; axes of -1: everywhere. `looks` counts
+ * down the nodes that the question may still look at. */
 typedef struct {
     bool known;
     double value;
     int64_t beyond;
 } Far;
-
-typedef struct {
-    int looks;
-    int ahead, behind; /* axes of the node at hand; -1: wherever it is asked for */
-} Ask;
 
 /* Those of one region. */
 typedef struct {
@@ -65,42 +61,24 @@ static const Node *outside(const Node *param, bool *slice) {
     return loop->in[k];
 }
 
-/* The axis of `from` that axis `axis` of a reshape of it is; -1: none. */
-static int reshaped(const Type *to, const Type *from, int axis) {
-    const int64_t inner = count_dims(to->rank - axis, to->dim + axis);
-    for (int i = 0; i < from->rank; i++) {
-        if (from->dim[i] == to->dim[axis] && count_dims(from->rank - i, from->dim + i) == inner) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 /* The axis of the operand of view `n` along which its axis runs, one place for each, from place
- * *start on; -1: none. */
+ * *start on; negative: none. */
 static int viewed(const Node *n, int axis, int64_t *start) {
-    const Attr *a = n->attr;
-    *start = 0;
+    *start = n->op == OP_SLICE ? n->attr->lo[axis] : 0;
     switch (n->op) {
-    case OP_BROADCAST: {
-        int in = 0;
-        for (int i = 0; i < axis; i++) {
-            in += !(a->axes >> i & 1);
-        }
-        return a->axes >> axis & 1 ? -1 : in;
-    }
-    case OP_RESHAPE: return reshaped(n->type, n->in[0]->type, axis);
-    case OP_PERMUTE: return a->map[axis];
-    case OP_SLICE: *start = a->lo[axis]; return a->step[axis] == 1 ? axis : -1;
+    case OP_SLICE: return n->attr->step[axis] == 1 ? axis : -1;
+    case OP_BROADCAST:
+    case OP_RESHAPE:
+    case OP_PERMUTE: return cut_from(n, 0, axis, false);
     default: return -1;
     }
 }
 
 /* False also where the sum could leave its type, which wraps. */
-static bool places_of(Ask *q, const Node *n, Places *p) {
+static bool places_of(int *looks, const Node *n, Places *p) {
     *p = (Places){{0}, 0};
     const bool wide = n->type->elem == TY_I32 || n->type->elem == TY_I64;
-    if (q->looks-- <= 0 || !wide) {
+    if ((*looks)-- <= 0 || !wide) {
         return false;
     }
     Places a, b;
@@ -108,14 +86,14 @@ static bool places_of(Ask *q, const Node *n, Places *p) {
     switch (n->op) {
     case OP_IOTA: p->mul[n->attr->axis] = 1; return true;
     case OP_CONST: p->base = n->attr->ivalue; return p->base > -BASE_MOST && p->base < BASE_MOST;
-    case OP_CAST: return places_of(q, n->in[0], p);
+    case OP_CAST: return places_of(looks, n->in[0], p);
     case OP_BODY_PARAM: {
         const Node *from = outside(n, &slice);
-        return from && !slice && places_of(q, from, p);
+        return from && !slice && places_of(looks, from, p);
     }
     case OP_ADD:
     case OP_SUB: {
-        if (!places_of(q, n->in[0], &a) || !places_of(q, n->in[1], &b)) {
+        if (!places_of(looks, n->in[0], &a) || !places_of(looks, n->in[1], &b)) {
             return false;
         }
         const int64_t sign = n->op == OP_ADD ? 1 : -1;
@@ -129,7 +107,7 @@ static bool places_of(Ask *q, const Node *n, Places *p) {
     case OP_RESHAPE:
     case OP_PERMUTE:
     case OP_SLICE: {
-        if (!places_of(q, n->in[0], &a)) {
+        if (!places_of(looks, n->in[0], &a)) {
             return false;
         }
         p->base = a.base;
@@ -154,20 +132,19 @@ static bool places_of(Ask *q, const Node *n, Places *p) {
 }
 
 /* A comparison of places along the two axes alone. */
-static Far compared(Ask *q, const Node *n) {
+static Far compared(int *looks, const Node *n, int ahead, int behind) {
     Places a, b;
-    if (q->ahead < 0 || !elem_is_int(n->in[0]->type->elem) || !places_of(q, n->in[0], &a) ||
-        !places_of(q, n->in[1], &b)) {
+    if (ahead < 0 || !places_of(looks, n->in[0], &a) || !places_of(looks, n->in[1], &b)) {
         return unknown;
     }
     for (int i = 0; i < n->type->rank; i++) {
         a.mul[i] -= b.mul[i];
-        if (a.mul[i] != 0 && i != q->ahead && i != q->behind) {
+        if (a.mul[i] != 0 && i != ahead && i != behind) {
             return unknown;
         }
     }
-    const int64_t base = a.base - b.base, mul = a.mul[q->ahead];
-    if ((mul != 1 && mul != -1) || a.mul[q->behind] != -mul) {
+    const int64_t base = a.base - b.base, mul = a.mul[ahead];
+    if ((mul != 1 && mul != -1) || a.mul[behind] != -mul) {
         return unknown;
     }
     /* base + mul * distance, beside 0; the distance is more than `beyond`. */
@@ -179,7 +156,7 @@ static Far compared(Ask *q, const Node *n) {
 
 /* --- what lies far from the diagonal ---------------------------------------------------------- */
 
-static Far far_of(Ask *q, const Node *n, int ahead, int behind);
+static Far far_of(int *looks, const Node *n, int ahead, int behind);
 
 static Far with_value(double value, int64_t beyond) {
     return isnan(value) ? unknown : (Far){true, value, beyond};
@@ -196,6 +173,11 @@ static Far nearest(Far a, Far b, double value) {
         return is_a ? a : is_b ? b : unknown;
     }
     return a.beyond < b.beyond ? a : b;
+}
+
+static Far far_minus(Far a) {
+    a.value = -a.value;
+    return a;
 }
 
 static Far far_sum(Far a, Far b) {
@@ -221,34 +203,32 @@ static Far far_select(Far c, Far a, Far b) {
     return a.known ? with_value(a.value, later(a.beyond, c.beyond)) : unknown;
 }
 
-static Far far_map(Ask *q, const Node *n) {
-    const int ahead = q->ahead, behind = q->behind;
+static Far far_map(int *looks, const Node *n, int ahead, int behind) {
     if (n->op == OP_LT || n->op == OP_LE || n->op == OP_EQ) {
-        return compared(q, n);
+        return compared(looks, n, ahead, behind);
     }
     Far in[3] = {unknown, unknown, unknown};
     if (n->nin > 3 || n->op == OP_IOTA || n->op == OP_RANDOM) {
         return unknown;
     }
     for (int k = 0; k < n->nin; k++) {
-        in[k] = far_of(q, n->in[k], ahead, behind);
+        in[k] = far_of(looks, n->in[k], ahead, behind);
     }
     const Far a = in[0], b = in[1];
-    const Far minus_a = with_value(-a.value, a.beyond), minus_b = with_value(-b.value, b.beyond);
     switch (n->op) {
     case OP_SELECT: return far_select(a, b, in[2]);
     case OP_AND: return a.known && b.known && a.value != 0 ? b : nearest(a, b, 0);
     case OP_OR: return a.known && b.known && a.value == 0 ? b : nearest(a, b, 1);
     case OP_NOT: return a.known ? with_value(a.value == 0, a.beyond) : unknown;
     case OP_ADD: return far_sum(a, b);
-    case OP_SUB: return far_sum(a, b.known ? minus_b : b);
+    case OP_SUB: return far_sum(a, far_minus(b));
     case OP_MUL: return far_product(a, b);
     case OP_FMA: {
         const Far product = far_product(a, b);
         return product.known && in[2].known ? far_sum(product, in[2]) : unknown;
     }
     case OP_DIV: return a.known && a.value == 0 ? a : unknown;
-    case OP_NEG: return a.known ? minus_a : unknown;
+    case OP_NEG: return far_minus(a);
     case OP_EXP: return a.known ? with_value(exp(a.value), a.beyond) : unknown;
     case OP_CAST: /* also of a bool; and what 16 bits hold as it is */
     case OP_BF16:
@@ -259,39 +239,35 @@ static Far far_map(Ask *q, const Node *n) {
 }
 
 /* Through a view: the axes are others; one that the operand lacks leaves what is so everywhere. */
-static Far far_view(Ask *q, const Node *n) {
+static Far far_view(int *looks, const Node *n, int ahead, int behind) {
     int64_t start[2] = {0, 0};
-    const int ahead = q->ahead < 0 ? -1 : viewed(n, q->ahead, &start[0]);
-    const int behind = q->ahead < 0 ? -1 : viewed(n, q->behind, &start[1]);
+    const int from = ahead < 0 ? -1 : viewed(n, ahead, &start[0]);
+    const int to = ahead < 0 ? -1 : viewed(n, behind, &start[1]);
     if (n->op == OP_PAD || n->op == OP_WINDOW || n->op == OP_FLIP) {
         return unknown;
     }
-    const bool both = ahead >= 0 && behind >= 0;
-    Far far = far_of(q, n->in[0], both ? ahead : -1, both ? behind : -1);
+    const bool both = from >= 0 && to >= 0;
+    Far far = far_of(looks, n->in[0], both ? from : -1, both ? to : -1);
     far.beyond -= both && far.beyond > -BAND_OPEN ? start[0] - start[1] : 0;
     return far;
 }
 
 /* A slice of a stack is its last axes; what loops leave out of a stack is zero. */
-static Far far_pick(Ask *q, const Node *n) {
+static Far far_pick(int *looks, const Node *n, int ahead, int behind) {
     const Node *loop = n->in[0];
-    const int k = n->attr->axis, slice = q->ahead < 0 ? 0 : 1;
-    if (loop->op != OP_LOOP || k < loop->attr->ncarry ||
-        (slice && (q->ahead == 0 || q->behind == 0))) {
+    const int k = n->attr->axis, slice = ahead < 0 ? 0 : 1;
+    if (loop->op != OP_LOOP || k < loop->attr->ncarry || (slice && (ahead == 0 || behind == 0))) {
         return unknown;
     }
-    const Far far = far_of(q, loop->body->out.at[k], q->ahead - slice, q->behind - slice);
+    const Far far = far_of(looks, loop->body->out.at[k], ahead - slice, behind - slice);
     return loop_ends_itself(loop->attr) && far.value != 0 ? unknown : far;
 }
 
-static Far far_of(Ask *q, const Node *n, int ahead, int behind) {
-    if (q->looks-- <= 0) {
+static Far far_of(int *looks, const Node *n, int ahead, int behind) {
+    if ((*looks)-- <= 0) {
         return unknown;
     }
-    const Ask before = *q;
     Far far = unknown;
-    q->ahead = ahead;
-    q->behind = behind;
     if (n->op == OP_CONST) {
         const bool integer = elem_is_int(n->type->elem);
         far = with_value(integer ? (double)n->attr->ivalue : n->attr->value, -BAND_OPEN);
@@ -299,16 +275,14 @@ static Far far_of(Ask *q, const Node *n, int ahead, int behind) {
         bool slice = false;
         const Node *from = outside(n, &slice);
         const int more = slice && ahead >= 0 ? 1 : 0;
-        far = from ? far_of(q, from, ahead + more, behind + more) : unknown;
+        far = from ? far_of(looks, from, ahead + more, behind + more) : unknown;
     } else if (n->op == OP_PICK) {
-        far = far_pick(q, n);
+        far = far_pick(looks, n, ahead, behind);
     } else if (op_info[n->op].cls == CLASS_VIEW) {
-        far = far_view(q, n);
+        far = far_view(looks, n, ahead, behind);
     } else if (op_info[n->op].cls == CLASS_MAP) {
-        far = far_map(q, n);
+        far = far_map(looks, n, ahead, behind);
     }
-    q->ahead = before.ahead;
-    q->behind = before.behind;
     return far;
 }
 
@@ -368,10 +342,10 @@ static const Table *readers_of(Readers *r, const Region *region) {
     return &r->table.at[r->table.count - 1];
 }
 
-static int64_t wanted(Ask *q, Readers *readers, const Node *n, int ahead, int behind);
+static int64_t wanted(int *looks, Readers *readers, const Node *n, int ahead, int behind);
 
 /* As result `k` of its region, which a loop stacks. */
-static int64_t wanted_outside(Ask *q, Readers *readers, const Region *region, int k, int ahead,
+static int64_t wanted_outside(int *looks, Readers *readers, const Region *region, int k, int ahead,
                               int behind) {
     const Node *loop = region->owner;
     int64_t most = -BAND_OPEN;
@@ -382,51 +356,51 @@ static int64_t wanted_outside(Ask *q, Readers *readers, const Region *region, in
     for (int i = t.first[loop->id]; i < t.first[loop->id + 1] && most < BAND_OPEN; i++) {
         const Node *pick = t.reader[i];
         const bool same = pick->op == OP_PICK && pick->attr->axis == k;
-        most = same ? later(most, wanted(q, readers, pick, ahead + 1, behind + 1)) : most;
+        most = same ? later(most, wanted(looks, readers, pick, ahead + 1, behind + 1)) : most;
     }
     return most;
 }
 
 /* As operand `k` of a loop. */
-static int64_t wanted_inside(Ask *q, Readers *readers, const Node *loop, int k, int ahead,
+static int64_t wanted_inside(int *looks, Readers *readers, const Node *loop, int k, int ahead,
                              int behind) {
     const int slice = k >= loop->attr->ncarry + loop->attr->ninv ? 1 : 0;
     if (loop->op != OP_LOOP || k < loop->attr->ncarry || (slice && (ahead == 0 || behind == 0))) {
         return BAND_OPEN;
     }
-    return wanted(q, readers, loop->body->param.at[k + 1], ahead - slice, behind - slice);
+    return wanted(looks, readers, loop->body->param.at[k + 1], ahead - slice, behind - slice);
 }
 
-static int64_t wanted_by(Ask *q, Readers *readers, const Node *user, const Node *n, int ahead,
+static int64_t wanted_by(int *looks, Readers *readers, const Node *user, const Node *n, int ahead,
                          int behind) {
     if (op_info[user->op].cls == CLASS_VIEW) {
         const int a = seen_as(user, ahead), b = seen_as(user, behind);
-        return a >= 0 && b >= 0 ? wanted(q, readers, user, a, b) : BAND_OPEN;
+        return a >= 0 && b >= 0 ? wanted(looks, readers, user, a, b) : BAND_OPEN;
     }
     if (op_info[user->op].cls == CLASS_MAP) {
-        const Far far = far_of(q, user, ahead, behind);
-        return far.known ? far.beyond : wanted(q, readers, user, ahead, behind);
+        const Far far = far_of(looks, user, ahead, behind);
+        return far.known ? far.beyond : wanted(looks, readers, user, ahead, behind);
     }
     int64_t most = -BAND_OPEN;
     for (int k = 0; k < user->nin; k++) {
-        most = user->in[k] == n ? later(most, wanted_inside(q, readers, user, k, ahead, behind))
+        most = user->in[k] == n ? later(most, wanted_inside(looks, readers, user, k, ahead, behind))
                                 : most;
     }
     return most;
 }
 
 /* Nobody reads `n` where at[ahead] - at[behind] is more than what this gives. */
-static int64_t wanted(Ask *q, Readers *readers, const Node *n, int ahead, int behind) {
+static int64_t wanted(int *looks, Readers *readers, const Node *n, int ahead, int behind) {
     const Region *region = n->region;
     const Table t = *readers_of(readers, region);
-    int64_t most = q->looks-- > 0 ? -BAND_OPEN : BAND_OPEN;
+    int64_t most = (*looks)-- > 0 ? -BAND_OPEN : BAND_OPEN;
     for (int i = 0; i < region->out.count && most < BAND_OPEN; i++) {
         most = region->out.at[i] == n
-                   ? later(most, wanted_outside(q, readers, region, i, ahead, behind))
+                   ? later(most, wanted_outside(looks, readers, region, i, ahead, behind))
                    : most;
     }
     for (int i = t.first[n->id]; i < t.first[n->id + 1] && most < BAND_OPEN; i++) {
-        most = later(most, wanted_by(q, readers, t.reader[i], n, ahead, behind));
+        most = later(most, wanted_by(looks, readers, t.reader[i], n, ahead, behind));
     }
     return most;
 }
@@ -455,16 +429,15 @@ static bool has_index(int *looks, const Node *n) {
 }
 
 static int64_t zero_beyond(const Node *n, int ahead, int behind) {
-    Ask q = {.looks = LOOKS};
-    const Far far = far_of(&q, n, ahead, behind);
+    int looks = LOOKS;
+    const Far far = far_of(&looks, n, ahead, behind);
     return far.known && far.value == 0 ? later(far.beyond, -BAND_OPEN) : BAND_OPEN;
 }
 
 static int64_t unread_beyond(Readers *readers, const Node *n, int ahead, int behind) {
-    Ask q = {.looks = LOOKS};
-    const int64_t beyond = wanted(&q, readers, n, ahead, behind);
-    return beyond > -BAND_OPEN ? beyond
-                               : BAND_OPEN; /* it is read somewhere, or this is no matter */
+    int looks = LOOKS;
+    const int64_t beyond = wanted(&looks, readers, n, ahead, behind);
+    return beyond > -BAND_OPEN ? beyond : BAND_OPEN; /* what nobody reads at all is no matter */
 }
 
 static Band band_between(int first, int second, int64_t ahead, int64_t behind) {
