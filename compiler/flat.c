@@ -69,7 +69,7 @@ static bool beside_flat(const Stmt *s, const Where *at) {
 }
 
 static bool whole_loop(const Stmt *s) {
-    return s->kind == STMT_FOR && s->begin == NULL && s->span == 0;
+    return s->kind == STMT_FOR && s->begin == NULL && s->span == 0 && s->until == NULL;
 }
 
 /* The loop over a block of the axis, in the loop over the blocks; or NULL. */

@@ -175,6 +175,8 @@ struct Stmt {
     int axis;           /* FOR */
     const Index *begin; /* FOR, outermost axis of a FOLD: starts here; NULL: 0 */
     int64_t span;       /* and runs over this many, cut off at the extent; 0: to the extent */
+    const Index *until; /* FOR, FOLD of one axis: the turns from this one on, whole EDGE_UNITs, are
+                           left out, since all that they do is to store `rest`; NULL: none */
     int parallel;       /* FOR: so many nested loops, from this one on, in parallel; 0: serial */
     bool simd;
     bool unroll;        /* FOR of a constant number of turns: written out inside a simd loop */
@@ -185,6 +187,7 @@ struct Stmt {
     const Expr *as;     /* LET: how it is computed here; NULL: as `expr` says */
     const Arg *arg;     /* STORE */
     const Index *index; /* STORE */
+    const Expr *rest;   /* STORE: the constant of the turns left out; NULL: nothing is stored */
     OpCode add;         /* STORE: OP_ADD, OP_MUL, OP_MAX, OP_MIN combines; OP_CONST overwrites */
     uint32_t owner;     /* STORE: Loc.owner of what it makes */
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */

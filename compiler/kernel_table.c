@@ -161,6 +161,8 @@ static void write_stmt(Writer *w, const Stmt *s) {
         number(w, facts[i]);
     }
     write_index(w, s->begin);
+    write_index(w, s->until);
+    write_expr(w, s->rest);
     for (int i = 0; i < s->ahead.count; i++) {
         write_arg(w, s->ahead.at[i].arg);
         write_index(w, s->ahead.at[i].at);

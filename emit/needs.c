@@ -86,6 +86,9 @@ static void walk_stmt(Walk *w, const Stmt *st) {
     if (st->begin != NULL) {
         walk_place(w, st->begin);
     }
+    if (st->until != NULL) {
+        walk_place(w, st->until);
+    }
     walk_list(w, &st->body);
     if (st->expr != NULL) {
         walk_expr(w, st->kind == STMT_LET && st->as != NULL ? st->as : st->expr);

@@ -14,6 +14,7 @@
 #include "emit/needs.h"
 #include "emit/printer.h"
 #include "emit/stmts.h"
+#include "emit/turns.h"
 #include "emit/write.h"
 
 #include <inttypes.h>
@@ -106,44 +107,6 @@ void block_print(Style *s, const StmtList *list) {
 /* --- loops -------------------------------------------------------------------------------------
  */
 
-static const char *extent_text(const Style *s, int axis) {
-    const Flat *flat = &s->k->flat;
-    if (flat->known && axis == flat->axis) {
-        return s->size;
-    }
-    if (flat->known && axis == flat->block) {
-        return flat->exact ? str_printf(s->out->arena, "%s / %" PRId64, s->size, flat->span)
-                           : str_printf(s->out->arena, "(%s + %" PRId64 ") / %" PRId64, s->size,
-                                        flat->span - 1, flat->span);
-    }
-    return str_printf(s->out->arena, "%" PRId64, s->k->axis[axis].extent);
-}
-
-/* First and end of a loop that may begin later and end earlier than its axis, as text. */
-static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, const char **first,
-                        const char **end) {
-    int64_t extent = s->k->axis[axis].extent;
-    Arena *arena = s->out->arena;
-    const char *whole = extent_text(s, axis);
-    const Flat *flat = &s->k->flat;
-    *first = "0";
-    *end = whole;
-    int64_t value;
-    if (begin && index_is_const(begin, &value)) {
-        *first = str_printf(arena, "%" PRId64, value);
-        *end = str_printf(arena, "%" PRId64, value + span < extent ? value + span : extent);
-    } else if (begin) {
-        *first = index_text(s, begin);
-        *end = style_name(s, str_printf(arena, "%s_end", s->axis[axis]));
-        if (flat->known ? flat->exact : begin->most + span <= extent) {
-            line(s, "const int64_t %s = %s + %" PRId64 ";", *end, *first, span);
-        } else {
-            line(s, "const int64_t %s = %s + %" PRId64 " < %s ? %s + %" PRId64 " : %s;", *end,
-                 *first, span, whole, *first, span, whole);
-        }
-    }
-}
-
 /* Each thread's own part of a workspace that the loop needs. */
 static void print_thread_args(Style *s, const Needs *n) {
     for (int i = 0; i < s->k->arg.count; i++) {
@@ -209,7 +172,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     const char *at = st->parallel > 1 ? style_name(s, "at") : s->axis[st->axis];
     const char *end = style_name(s, str_printf(arena, "%s_end", at));
     const char *all =
-        st->parallel > 1 ? str_printf(arena, "%" PRId64, total) : extent_text(s, st->axis);
+        st->parallel > 1 ? str_printf(arena, "%" PRId64, total) : turns_extent(s, st->axis);
     line(s, "const int64_t %s = md_split(%s, %s + 1, %s);", end, all, s->part, s->parts);
     print_thread_args(s, n);
     const char *begin = str_printf(arena, "md_split(%s, %s, %s)", all, s->part, s->parts);
@@ -364,6 +327,32 @@ static void print_ahead(Style *s, const StreamList *ahead) {
     }
 }
 
+/* What the turns that a loop leaves out store, from `first` on. */
+static void print_rest(Style *s, const Stmt *st, const char *first) {
+    const int axis = st->kind == STMT_FOLD ? st->axes.at[0] : st->axis;
+    const char *name = s->axis[axis];
+    bool any = false;
+    for (int i = 0; i < st->body.count; i++) {
+        any = any || st->body.at[i]->rest;
+    }
+    if (!any) {
+        return;
+    }
+    line(s, "MD_IVDEP");
+    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, turns_extent(s, axis),
+         name);
+    s->depth++;
+    for (int i = 0; i < st->body.count; i++) {
+        Stmt store = *st->body.at[i];
+        store.expr = store.rest;
+        if (store.rest) {
+            print_store(s, &store);
+        }
+    }
+    s->depth--;
+    line(s, "}");
+}
+
 static void print_for(Style *s, const Stmt *st) {
     if (st->parallel > 0) {
         s->target->parallel(s, st);
@@ -373,7 +362,7 @@ static void print_for(Style *s, const Stmt *st) {
         held_open(s, st);
     }
     const char *name = s->axis[st->axis], *first, *end;
-    loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
+    turns_bounds(s, st, 0, &first, &end);
     if (narrow_loop(s, st, first, end)) {
         return;
     }
@@ -396,6 +385,7 @@ static void print_for(Style *s, const Stmt *st) {
     block_loop_end(s, shared);
     block_meet(s);
     draws_close(s, &draws);
+    print_rest(s, st, end);
     if (st->held) {
         held_close(s, st);
     }
@@ -454,7 +444,7 @@ static void fold_body(Style *s, const Stmt *st, const char **place, bool lanes) 
 static void fold_outer(Style *s, const Stmt *st, const char **first, const char **end) {
     int n = st->axes.count;
     for (int i = 0; i < n; i++) {
-        loop_bounds(s, st->axes.at[i], i == 0 ? st->begin : NULL, st->span, first, end);
+        turns_bounds(s, st, i, first, end);
         if (i < n - 1) {
             const char *name = s->axis[st->axes.at[i]];
             line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, *first, name, *end, name);
@@ -530,6 +520,7 @@ static void print_plain_fold(Style *s, const Stmt *st) {
     fold_body(s, st, place, false);
     block_loop_end(s, shared);
     fold_close(s, st);
+    print_rest(s, st, end);
     block_fold(s, st, place, shared);
     for (int k = 0; k < st->fold.count; k++) {
         s->bound[st->fold.at[k]->id] = place[k];
@@ -598,6 +589,7 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
         line(s, "}");
     }
     fold_close(s, st);
+    print_rest(s, st, end);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
         const char *word = e->op == OP_SUM    ? "add"

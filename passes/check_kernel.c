@@ -218,6 +218,7 @@ static void walk_list(Walk *w, const StmtList *list) {
         const Stmt *s = list->at[i];
         w->turn++;
         walk_index(w, s->begin);
+        walk_index(w, s->until);
         switch (s->kind) {
         case STMT_FOR:
             VEC_PUSH(w->to->arena, &w->loop, s);

@@ -23,13 +23,16 @@ ChunkLimits chunk_by_rows(int64_t own) {
 }
 
 enum {
-    GROWTH = 2 /* times what its product reads: less is not worth making it again */
+    GROWTH = 2, /* times what its product reads: less is not worth making it again */
+    LIGHT = 4   /* the cost of an operation that takes no longer than to read what it makes */
 };
 
 typedef struct {
     ChunkLimits limits;
     const Node *exit;
     bool *inside, *made; /* by node: in the chain; made of a large product */
+    bool *places;        /* by node: made of indices alone; where `masks` are inside */
+    bool masks;
     CutLabel label[CUT_LABELS];
     int labels;
     int64_t largest; /* bytes */
@@ -64,6 +67,19 @@ static bool is_spread(const Node *n, ChunkLimits limits) {
            (!limits.rows || n->op == OP_BROADCAST || n->nin == 0);
 }
 
+/* What says where it is, such as a mask, costs less to make in each chunk than to read; and who
+ * sees how it is made knows where all of it is one value. */
+static bool is_of_places(const Chain *c, const Node *n) {
+    const OpClass cls = op_info[n->op].cls;
+    bool of = c->masks && (n->op == OP_IOTA || n->op == OP_CONST);
+    of = of || (n->nin > 0 && n->op != OP_RANDOM && (cls == CLASS_MAP || cls == CLASS_VIEW) &&
+                op_info[n->op].cost <= LIGHT);
+    for (int k = 0; k < n->nin && of; k++) {
+        of = c->places[n->in[k]->id];
+    }
+    return of && cut_is_plain(n);
+}
+
 /* Finds the chain that ends in `exit`; false where none begins with a product. */
 static bool find_inside(Chain *c, Arena *scratch, const Region *region, const Node *exit) {
     int count = (int)exit->id + 1;
@@ -71,8 +87,10 @@ static bool find_inside(Chain *c, Arena *scratch, const Region *region, const No
     c->exit = exit;
     c->inside = ARENA_ARRAY(scratch, bool, count);
     c->made = ARENA_ARRAY(scratch, bool, count);
+    c->places = ARENA_ARRAY(scratch, bool, count);
     for (int i = 0; i < count; i++) {
         const Node *n = region->node.at[i];
+        c->places[i] = is_of_places(c, n);
         c->made[i] = is_start(n, c->limits);
         for (int k = 0; cut_is_plain(n) && k < n->nin; k++) {
             c->made[i] = c->made[i] || c->made[n->in[k]->id];
@@ -81,7 +99,8 @@ static bool find_inside(Chain *c, Arena *scratch, const Region *region, const No
     c->inside[exit->id] = asked[exit->id] = true;
     for (int i = count - 1; i >= 0; i--) {
         const Node *n = region->node.at[i];
-        c->inside[i] = asked[i] && (n == exit || c->made[i] || is_spread(n, c->limits));
+        c->inside[i] =
+            asked[i] && (n == exit || c->made[i] || c->places[i] || is_spread(n, c->limits));
         started = started || (c->inside[i] && is_start(n, c->limits));
         for (int k = 0; c->inside[i] && k < n->nin; k++) {
             asked[n->in[k]->id] = true;
@@ -252,6 +271,12 @@ static Node *visit(void *ctx, Graph *g, const Node *old, Node *const *in) {
     if (whole && may_exit(whole, limits) && find_inside(&c, &scratch, g->region, whole)) {
         find_labels(&c, &scratch, g->region);
         int64_t trip = cut_labels(&c);
+        /* A mask that differs from chunk to chunk goes in slice by slice. */
+        Chain with = {.limits = limits, .masks = true};
+        if (trip > 1 && find_inside(&with, &scratch, g->region, whole)) {
+            find_labels(&with, &scratch, g->region);
+            c = cut_labels(&with) == trip && with.labels == c.labels ? with : c;
+        }
         if (trip > 1 && ranks_fit(&c, g->region)) {
             whole = chain_loop(g, &c, &scratch, trip);
         }

@@ -100,9 +100,16 @@ static void walk_expr(Walk *w, const Expr *e) {
     }
 }
 
-static int64_t trip_of(const Kernel *k, int axis, int64_t span) {
-    int64_t extent = k->axis[axis].extent;
-    return span > 0 && span < extent ? span : extent;
+/* On average, where the loop ends early. */
+static int64_t trip_of(const Kernel *k, int axis, int64_t span, const Index *until) {
+    const int64_t extent = k->axis[axis].extent;
+    int64_t trip = span > 0 && span < extent ? span : extent;
+    if (until) {
+        const int64_t least = until->least > 0 ? until->least : 0;
+        const int64_t most = until->most < extent ? until->most : extent;
+        trip = count_add(0, trip, (least + most + 1) / 2) / extent;
+    }
+    return trip;
 }
 
 static void walk_list(Walk *w, const StmtList *list);
@@ -164,9 +171,17 @@ static void walk_stmt(Walk *w, const Stmt *s) {
     if (s->begin) {
         walk_index(w, s->begin);
     }
+    if (s->until) {
+        const Expr *kid[MD_RANK];
+        int n = index_kids(s->until, kid, 0, MD_RANK);
+        walk_index(w, s->until);
+        for (int i = 0; i < n; i++) {
+            walk_expr(w, kid[i]);
+        }
+    }
     switch (s->kind) {
     case STMT_FOR:
-        w->times = count_add(0, w->times, trip_of(k, s->axis, s->span));
+        w->times = count_add(0, w->times, trip_of(k, s->axis, s->span, s->until));
         w->loop = ++w->nloop;
         walk_list(w, &s->body);
         break;
@@ -192,7 +207,8 @@ static void walk_stmt(Walk *w, const Stmt *s) {
     }
     case STMT_FOLD:
         for (int i = 0; i < s->axes.count; i++) {
-            w->times = count_add(0, w->times, trip_of(k, s->axes.at[i], i == 0 ? s->span : 0));
+            const int64_t span = i == 0 ? s->span : 0;
+            w->times = count_add(0, w->times, trip_of(k, s->axes.at[i], span, s->until));
         }
         w->loop = ++w->nloop;
         walk_list(w, &s->body);

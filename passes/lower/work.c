@@ -97,6 +97,9 @@ void unit_build(WorkBuild *b) {
         }
         if (done) {
             join_loops(b);
+            if (b->l->target->thread_row) {
+                loops_end_early(b->w.k, b->w.scratch);
+            }
             return;
         }
         if (b->staged) {

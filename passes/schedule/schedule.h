@@ -91,7 +91,8 @@ struct Target {
     bool copies;         /* a product may have parts of its kernel in front of it */
     RowSums *sums;       /* which of them schedules take as COLUMN parts; NULL: none */
     bool orders;         /* it has schedules for ORDER parts */
-    bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row */
+    bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row, and
+                        loops end where the rest is known */
 };
 
 extern const Target target_cpu;  /* cpu.c */
@@ -223,6 +224,9 @@ void cuda_sums(KernelBuild *b, const Part *part, RootList *roots);
 /* Makes one loop of the two that touch a workspace of the finished statements, slice by slice;
  * gives the elements of it that each thread needs then, or 0, and nothing is done. */
 int64_t loops_join(Kernel *k, Arena *scratch, Arg *arg);
+/* --- edge.c --- */
+/* Loops of the finished statements that go through rows of which the rest is known end there. */
+void loops_end_early(Kernel *k, Arena *scratch);
 
 /* --- sum.c --- */
 /* What is combined over `f`, as a value: a fold over it. */

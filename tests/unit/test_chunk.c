@@ -23,6 +23,7 @@ typedef enum {
     SUM_SEEN, /* the sums of rows are */
     DRAWN,    /* some of the weights are dropped */
     PLACED,   /* the mask asks for the place in the batch */
+    BATCHED,  /* so does one that is smaller than a chunk */
     TWICE,    /* products one behind the other */
     IN_LOOP,  /* all of it in a loop that carries */
     FORMS
@@ -59,6 +60,13 @@ static Node *placed(Graph *g, Node *s) {
     return node_select(g, first, s, node_full(g, *s->type, -1));
 }
 
+static Node *batched(Graph *g, Node *s) {
+    Type type = {.elem = TY_I32, .rank = 2, .dim = {B, T}};
+    Node *later = node_map2(g, OP_LE, node_iota(g, type, 0), node_iota(g, type, 1));
+    return node_select(g, node_broadcast(g, later, 6, 4, s->type->dim), s,
+                       node_full(g, *s->type, -1));
+}
+
 static Node *dropped(Fixture *f, Node *p) {
     Node *key[2] = {node_int(f->g, TY_I64, 3), node_int(f->g, TY_I64, 1)};
     Node *draw = node_random(f->g, DIST_UNIFORM, 7, key, 2, *p->type);
@@ -74,7 +82,10 @@ static Node *attention(Fixture *f, Form form, Node *q) {
     Type like = shared ? shape(3, B, T, D, 0) : shape(4, B, T, H, D);
     Node *k = sample_input(&f->s, like, -1, 1), *v = sample_input(&f->s, like, -1, 1), *sums;
     Node *s = node_contract(g, q, k, la, shared ? one : keys, scores, 4);
-    s = form == MASKED ? masked(f, s) : form == PLACED ? placed(g, s) : s;
+    s = form == MASKED    ? masked(f, s)
+        : form == PLACED  ? placed(g, s)
+        : form == BATCHED ? batched(g, s)
+                          : s;
     Node *p = softmax(g, s, &sums);
     if (form == SEEN || form == SUM_SEEN) {
         region_result(f->region, form == SEEN ? p : sums);
@@ -99,10 +110,16 @@ static void build(Fixture *f, Form form) {
 }
 
 static int loops, largest; /* of what was looked at: bytes of a value that is computed */
+static bool places;        /* a loop makes indices */
+
+static bool is_iota(const Node *n) {
+    return n->op == OP_IOTA;
+}
 
 static bool look(const Node *n) {
     OpClass cls = op_info[n->op].cls;
     loops += n->op == OP_LOOP;
+    places = places || (n->op == OP_LOOP && region_any(n->body, is_iota));
     if (cls == CLASS_MAP || cls == CLASS_FOLD || cls == CLASS_CALL) {
         int bytes = n->op == OP_IOTA || n->op == OP_RANDOM ? 0 : (int)type_bytes(*n->type);
         largest = bytes > largest ? bytes : largest;
@@ -112,6 +129,7 @@ static bool look(const Node *n) {
 
 static void look_at(const Region *region) {
     loops = largest = 0;
+    places = false;
     region_any(region_rebuild(region->graph, region, NULL, NULL), look);
 }
 
@@ -130,13 +148,15 @@ static void expect(Form form, ChunkLimits limits, int more, int bytes) {
     look_at(now);
     assert_int_equal(loops, more + (form == IN_LOOP));
     assert_int_equal(largest, bytes);
+    assert_true(places == (form == MASKED)); /* a mask is made again, one of the batch is sliced */
     assert_true(difference(&f, before, now) == 0); /* no sum is cut */
     arena_free(&f.arena);
 }
 
 static void test_forms(void **state) {
     static const int more[FORMS] = {
-        [PLAIN] = 1, [MASKED] = 1, [SHARED] = 1, [DRAWN] = 1, [TWICE] = 2, [IN_LOOP] = 1};
+        [PLAIN] = 1,   [MASKED] = 1, [SHARED] = 1, [DRAWN] = 1,
+        [BATCHED] = 1, [TWICE] = 2,  [IN_LOOP] = 1};
     (void)state;
     for (Form form = 0; form < FORMS; form++) {
         int bytes = !more[form] ? SCORES : form == SHARED ? SCORES / B : SCORES / (B * H);
@@ -155,7 +175,7 @@ static void test_limits(void **state) {
 
 /* The derivative makes the chunks again, and keeps none of them. */
 static void test_gradients(void **state) {
-    static const Form forms[] = {PLAIN, MASKED, SHARED, DRAWN, TWICE, IN_LOOP};
+    static const Form forms[] = {PLAIN, MASKED, SHARED, DRAWN, BATCHED, TWICE, IN_LOOP};
     (void)state;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         Fixture f;
