@@ -169,23 +169,29 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
             BUG("a parallel loop that does not begin at 0");
         }
     }
-    const char *at = st->parallel > 1 ? style_name(s, "at") : s->axis[st->axis];
+    const bool uneven = turns_uneven(&inner->body, inner->axis), flat = st->parallel > 1 || uneven;
+    const char *at = flat ? style_name(s, "at") : s->axis[st->axis];
     const char *end = style_name(s, str_printf(arena, "%s_end", at));
-    const char *all =
-        st->parallel > 1 ? str_printf(arena, "%" PRId64, total) : turns_extent(s, st->axis);
+    const char *all = flat ? str_printf(arena, "%" PRId64, total) : turns_extent(s, st->axis);
     line(s, "const int64_t %s = md_split(%s, %s + 1, %s);", end, all, s->part, s->parts);
     print_thread_args(s, n);
     const char *begin = str_printf(arena, "md_split(%s, %s, %s)", all, s->part, s->parts);
-    if (st->parallel > 1 || !narrow_loop(s, st, begin, end)) {
+    if (flat || !narrow_loop(s, st, begin, end)) {
         line(s, "for (int64_t %s = %s; %s < %s; %s++) {", at, begin, at, end, at);
         inner = st;
-        for (int i = 0; i < st->parallel && st->parallel > 1; i++) {
+        for (int i = 0; i < st->parallel && flat; i++) {
             inner = i > 0 ? inner->body.at[0] : st;
-            int64_t extent = s->k->axis[inner->axis].extent;
+            const int64_t extent = s->k->axis[inner->axis].extent;
+            const bool last = i == st->parallel - 1;
             total /= extent;
-            line(s, "    const int64_t %s = %s%s;", s->axis[inner->axis],
-                 total == 1 ? at : str_printf(arena, "%s / %" PRId64, at, total),
-                 i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
+            const char *digit = str_printf(
+                arena, "%s%s", total == 1 ? at : str_printf(arena, "%s / %" PRId64, at, total),
+                i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
+            if (last && uneven) {
+                turns_even(s, inner->axis, digit);
+            } else {
+                line(s, "    const int64_t %s = %s;", s->axis[inner->axis], digit);
+            }
         }
         block_print(s, &inner->body);
         line(s, "}");

@@ -70,3 +70,20 @@ void turns_bounds(Style *s, const Stmt *st, int i, const char **first, const cha
         *end = until_text(s, st, axis, *first, *end);
     }
 }
+
+bool turns_uneven(const StmtList *list, int axis) {
+    bool uneven = false;
+    for (int i = 0; i < list->count && !uneven; i++) {
+        const Stmt *st = list->at[i];
+        uneven = (st->until && (st->until->axes >> axis & 1)) || turns_uneven(&st->body, axis);
+    }
+    return uneven;
+}
+
+void turns_even(Style *s, int axis, const char *turn) {
+    const char *name = s->axis[axis];
+    const char *at = style_name(s, str_printf(s->out->arena, "%s_turn", name));
+    line(s, "    const int64_t %s = %s;", at, turn);
+    line(s, "    const int64_t %s = %s %% 2 == 0 ? %s / 2 : %" PRId64 " - %s / 2;", name, at, at,
+         s->k->axis[axis].extent - 1, at);
+}

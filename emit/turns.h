@@ -9,4 +9,10 @@ const char *turns_extent(const Style *s, int axis);
  */
 void turns_bounds(Style *s, const Stmt *st, int i, const char **first, const char **end);
 
+/* Do loops in an iteration of the axis end earlier in some than in others? */
+bool turns_uneven(const StmtList *list, int axis);
+/* Names the place on the axis of a turn: places go up from the first one and down from the last one
+ * by turns, so that as many turns do as much, wherever they are. */
+void turns_even(Style *s, int axis, const char *turn);
+
 #endif

@@ -120,6 +120,8 @@ summary row_ends
 # What the loops of every entry say: softmax forward and back, folds, lengths of the run.
 ends=$(grep -c 'const int64_t j_end.* = ' "$scratch/ends.c")
 [ "$ends" -ge 34 ] && pass || fail "row ends" "$ends loops end early"
+# Threads that have as many rows have as much to do.
+grep -q '_turn % 2 == 0 ? ' "$scratch/ends.c" && pass || fail "row ends" "no rows go by turns"
 for entry in causal even ahead behind window wide folds beside lengths levels $(seq -f "drawn%.0f" 0 $((COUNT - 1))); do
     echo "$entry" >"$scratch/want"
     "$MDLC" run --entry "$entry" "$model" 2>"$scratch/err" >>"$scratch/want"
