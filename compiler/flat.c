@@ -85,7 +85,8 @@ static const Stmt *block_loop(const Stmt *s) {
 /* A fold along one axis of what is computed at each of its places. */
 static bool fold_flat(const Stmt *s, bool *known) {
     const Where at = {.axis = s->axes.at[0], .flat = known};
-    bool flat = s->axes.count == 1 && s->begin == NULL && s->span == 0 && !s->parts;
+    bool flat =
+        s->axes.count == 1 && s->begin == NULL && s->span == 0 && !s->parts && s->until == NULL;
     for (int i = 0; i < s->body.count; i++) {
         flat = flat && s->body.at[i]->kind == STMT_LET && place_flat(s->body.at[i], &at);
     }
@@ -102,7 +103,7 @@ static bool loop_flat(const Kernel *k, const Stmt *loop, bool *known, Flat *flat
     int64_t extent = k->axis[at->axis].extent;
     *flat = (Flat){.axis = at->axis, .block = inner != NULL ? loop->axis : -1};
     if ((inner == NULL && (!whole_loop(loop) || loop->parallel > 0)) || loop->parallel > 1 ||
-        at->unroll) {
+        at->unroll || at->until != NULL) {
         return false;
     }
     if (inner != NULL) {

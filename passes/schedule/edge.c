@@ -141,6 +141,12 @@ static Rest from_both(Edge *x, double value, Rest a, Rest b) {
     return a.known && b.known && r.known && later(x, a.from, b.from, &r.from) ? r : unknown;
 }
 
+/* The same of what an operation gives, if it gives that in every type and by every function. */
+static Rest computed(Edge *x, double value, Rest a, Rest b) {
+    const bool exact = value == 0 || fabs(value) == 1 || isinf(value);
+    return exact ? from_both(x, value, a, b) : unknown;
+}
+
 /* The first of two that is known to be `value`. */
 static Rest nearest(Edge *x, Rest a, Rest b, double value) {
     const bool is_a = a.known && a.value == value, is_b = b.known && b.value == value;
@@ -158,7 +164,7 @@ static Rest minus(Rest a) {
 
 static Rest sum(Edge *x, Rest a, Rest b) {
     if (a.known && b.known) {
-        return from_both(x, a.value + b.value, a, b);
+        return computed(x, a.value + b.value, a, b);
     }
     a = a.known ? a : b;
     return a.known && isinf(a.value) ? a : unknown;
@@ -166,7 +172,7 @@ static Rest sum(Edge *x, Rest a, Rest b) {
 
 static Rest product(Edge *x, Rest a, Rest b) {
     const Rest zero = nearest(x, a, b, 0);
-    return zero.known ? zero : from_both(x, a.value * b.value, a, b);
+    return zero.known ? zero : computed(x, a.value * b.value, a, b);
 }
 
 static Rest chosen(Edge *x, Rest c, Rest a, Rest b) {
@@ -201,14 +207,11 @@ static Rest rest_of_map(Edge *x, const Expr *e) {
     }
     case OP_DIV: return a.known && a.value == 0 ? a : unknown;
     case OP_NEG: return minus(a);
-    case OP_EXP: {
-        Rest r = a;
-        r.value = exp(a.value);
-        return r;
-    }
+    case OP_EXP: return computed(x, exp(a.value), a, a);
     case OP_CAST: /* also of a bool; and what 16 bits hold as it is */
     case OP_BF16:
-    case OP_F16: return a.known && (a.value == 0 || a.value == 1 || isinf(a.value)) ? a : unknown;
+    case OP_F16:
+        return isinf(a.value) && elem_is_int(e->elem) ? unknown : computed(x, a.value, a, a);
     default: return unknown;
     }
 }
