@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-const ChunkLimits chunk_limits = {TUNED(32 << 20, 4096), TUNED(2 << 20, 512), false};
+const ChunkLimits chunk_limits = {TUNED(8 << 20, 4096), TUNED(2 << 20, 512), false};
 
 ChunkLimits chunk_by_rows(int64_t own) {
     return (ChunkLimits){own, own, true};
@@ -30,8 +30,9 @@ enum {
 typedef struct {
     ChunkLimits limits;
     const Node *exit;
-    bool *inside, *made; /* by node: in the chain; made of a large product */
-    bool *places;        /* by node: made of indices alone; where `masks` are inside */
+    bool *inside, *made; /* by node: in the chain; made of the product that it begins with */
+    bool *stored; /* by node: large, and made of what an earlier operation leaves in memory */
+    bool *places; /* by node: made of indices alone; where `masks` are inside */
     bool masks;
     CutLabel label[CUT_LABELS];
     int labels;
@@ -50,10 +51,14 @@ static bool is_large(const Node *n, ChunkLimits limits) {
     return size_of(n) >= limits.large;
 }
 
-/* A product that a chain may end in. */
+/* A product that a chain may end in: what it gives is little beside what it reads. */
 static bool may_end(const Node *n, ChunkLimits limits) {
-    return n->op == OP_CONTRACT && !is_large(n, limits) &&
-           (is_large(n->in[0], limits) || is_large(n->in[1], limits));
+    if (n->op != OP_CONTRACT) {
+        return false;
+    }
+    const int64_t a = size_of(n->in[0]), b = size_of(n->in[1]), most = a > b ? a : b;
+    return most >= limits.large &&
+           (limits.rows ? !is_large(n, limits) : size_of(n) <= most / GROWTH);
 }
 
 static bool is_start(const Node *n, ChunkLimits limits) {
@@ -61,10 +66,15 @@ static bool is_start(const Node *n, ChunkLimits limits) {
            size_of(n) / GROWTH >= size_of(n->in[0]) + size_of(n->in[1]);
 }
 
-/* Is it large and made of what is not? By rows what else goes in is sliced, not made again. */
-static bool is_spread(const Node *n, ChunkLimits limits) {
-    return cut_is_plain(n) && is_large(n, limits) &&
-           (!limits.rows || n->op == OP_BROADCAST || n->nin == 0);
+static bool is_leaf(const Node *n) {
+    return n->op == OP_SLOT || n->op == OP_TABLE || n->op == OP_BODY_PARAM;
+}
+
+/* Is it large and made of what is not, or of inputs? What else goes in is sliced, not made again:
+ * with many rows queries and keys are large, too. */
+static bool is_spread(const Chain *c, const Node *n) {
+    return cut_is_plain(n) && is_large(n, c->limits) && !c->stored[n->id] &&
+           (!c->limits.rows || n->op == OP_BROADCAST || n->nin == 0);
 }
 
 /* What says where it is, such as a mask, costs less to make in each chunk than to read; and who
@@ -80,6 +90,31 @@ static bool is_of_places(const Chain *c, const Node *n) {
     return of && cut_is_plain(n);
 }
 
+/* Marks what is made of the products that the exit's large operand is made of, without another
+ * product between. */
+static void find_made(Chain *c, Arena *scratch, const Region *region, const Node *exit) {
+    const int count = (int)exit->id;
+    bool *reached = ARENA_ARRAY(scratch, bool, count);
+    for (int k = 0; k < exit->nin; k++) {
+        const Node *in = exit->in[k];
+        const bool larger = c->limits.rows || size_of(in) / GROWTH >= size_of(exit);
+        reached[in->id] = exit->op != OP_CONTRACT || (is_large(in, c->limits) && larger);
+    }
+    for (int i = count - 1; i >= 0; i--) {
+        const Node *n = region->node.at[i];
+        c->made[i] = reached[i] && is_start(n, c->limits);
+        for (int k = 0; reached[i] && cut_is_plain(n) && k < n->nin; k++) {
+            reached[n->in[k]->id] = true;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        const Node *n = region->node.at[i];
+        for (int k = 0; cut_is_plain(n) && k < n->nin; k++) {
+            c->made[i] = c->made[i] || c->made[n->in[k]->id];
+        }
+    }
+}
+
 /* Finds the chain that ends in `exit`; false where none begins with a product. */
 static bool find_inside(Chain *c, Arena *scratch, const Region *region, const Node *exit) {
     int count = (int)exit->id + 1;
@@ -87,20 +122,22 @@ static bool find_inside(Chain *c, Arena *scratch, const Region *region, const No
     c->exit = exit;
     c->inside = ARENA_ARRAY(scratch, bool, count);
     c->made = ARENA_ARRAY(scratch, bool, count);
+    c->stored = ARENA_ARRAY(scratch, bool, count);
     c->places = ARENA_ARRAY(scratch, bool, count);
+    find_made(c, scratch, region, exit);
     for (int i = 0; i < count; i++) {
         const Node *n = region->node.at[i];
+        const bool plain = cut_is_plain(n);
         c->places[i] = is_of_places(c, n);
-        c->made[i] = is_start(n, c->limits);
-        for (int k = 0; cut_is_plain(n) && k < n->nin; k++) {
-            c->made[i] = c->made[i] || c->made[n->in[k]->id];
+        c->stored[i] = is_large(n, c->limits) && !plain && !is_leaf(n);
+        for (int k = 0; plain && is_large(n, c->limits) && k < n->nin; k++) {
+            c->stored[i] = c->stored[i] || c->stored[n->in[k]->id];
         }
     }
     c->inside[exit->id] = asked[exit->id] = true;
     for (int i = count - 1; i >= 0; i--) {
         const Node *n = region->node.at[i];
-        c->inside[i] =
-            asked[i] && (n == exit || c->made[i] || c->places[i] || is_spread(n, c->limits));
+        c->inside[i] = asked[i] && (n == exit || c->made[i] || c->places[i] || is_spread(c, n));
         started = started || (c->inside[i] && is_start(n, c->limits));
         for (int k = 0; c->inside[i] && k < n->nin; k++) {
             asked[n->in[k]->id] = true;

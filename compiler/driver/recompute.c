@@ -413,15 +413,22 @@ static void try_parts(Search *s, const GradPlan *base) {
 }
 
 /* What is taken where no budget asks for less: what is quickest, and a product of which parts are
- * enough (the logits of a large vocabulary) by rows where nothing is made twice for it. */
+ * enough (the logits of a large vocabulary) by rows where nothing is made twice for it. With many
+ * rows other products are as large as such parts, and would be made twice: parts are larger then.
+ */
 static GradPlan usual_plan(const Search *s) {
-    GradPlan plan = {.save = GRAD_SAVE_CALLS}, by_rows = plan;
-    by_rows.rows = MOST_ROWS;
-    if (chunk_largest(s->entry->region) >= WORTH_ROWS * MOST_ROWS) {
-        Cost whole = try_plan(s, &plan, ANY), rows = try_plan(s, &by_rows, ANY);
-        int64_t more = (rows.flops - rows.again) - (whole.flops - whole.again);
-        bool same = more <= whole.flops / SAME_WORK;
-        plan = same && rows.arena < whole.arena ? by_rows : plan;
+    const GradPlan plan = {.save = GRAD_SAVE_CALLS};
+    const int64_t largest = chunk_largest(s->entry->region);
+    Cost whole = {0};
+    for (int64_t rows = MOST_ROWS; rows <= largest / WORTH_ROWS; rows *= 2) {
+        GradPlan by_rows = plan;
+        by_rows.rows = rows;
+        whole = rows == MOST_ROWS ? try_plan(s, &plan, ANY) : whole;
+        const Cost cost = try_plan(s, &by_rows, ANY);
+        const int64_t more = (cost.flops - cost.again) - (whole.flops - whole.again);
+        if (more <= whole.flops / SAME_WORK && cost.arena < whole.arena) {
+            return by_rows;
+        }
     }
     return plan;
 }

@@ -24,6 +24,7 @@ typedef enum {
     DRAWN,    /* some of the weights are dropped */
     PLACED,   /* the mask asks for the place in the batch */
     BATCHED,  /* so does one that is smaller than a chunk */
+    JOINED,   /* queries, keys and values are one product of what is smaller */
     TWICE,    /* products one behind the other */
     IN_LOOP,  /* all of it in a loop that carries */
     FORMS
@@ -74,6 +75,20 @@ static Node *dropped(Fixture *f, Node *p) {
     return node_select(f->g, keep, p, node_full(f->g, *p->type, 0));
 }
 
+/* Each of the three is a third of a product with few numbers of each place. */
+static void joined(Fixture *f, Node **q, Node **k, Node **v) {
+    static const int8_t la[] = {0, 1, 2}, lb[] = {3, 2}, lo[] = {0, 1, 3};
+    const int64_t parts[] = {B, T, 3, H, D}, one[] = {B, T, H, D};
+    Graph *g = f->g;
+    Node *x = sample_input(&f->s, shape(3, B, T, D, 0), -1, 1);
+    Node *w = sample_input(&f->s, shape(2, 3 * H * D, D, 0, 0), -1, 1);
+    Node *all = node_reshape(g, node_contract(g, x, w, la, lb, lo, 3), 5, parts);
+    Node **part[] = {q, k, v};
+    for (int i = 0; i < 3; i++) {
+        *part[i] = node_reshape(g, node_slice_axis(g, all, 2, i, 1, 1), 4, one);
+    }
+}
+
 static Node *attention(Fixture *f, Form form, Node *q) {
     static const int8_t la[] = {0, 1, 2, 3}, keys[] = {0, 4, 2, 3}, one[] = {0, 4, 3};
     static const int8_t scores[] = {0, 2, 1, 4}, out[] = {0, 1, 2, 3};
@@ -81,6 +96,9 @@ static Node *attention(Fixture *f, Form form, Node *q) {
     bool shared = form == SHARED;
     Type like = shared ? shape(3, B, T, D, 0) : shape(4, B, T, H, D);
     Node *k = sample_input(&f->s, like, -1, 1), *v = sample_input(&f->s, like, -1, 1), *sums;
+    if (form == JOINED) {
+        joined(f, &q, &k, &v);
+    }
     Node *s = node_contract(g, q, k, la, shared ? one : keys, scores, 4);
     s = form == MASKED    ? masked(f, s)
         : form == PLACED  ? placed(g, s)
@@ -154,12 +172,14 @@ static void expect(Form form, ChunkLimits limits, int more, int bytes) {
 }
 
 static void test_forms(void **state) {
-    static const int more[FORMS] = {
-        [PLAIN] = 1,   [MASKED] = 1, [SHARED] = 1, [DRAWN] = 1,
-        [BATCHED] = 1, [TWICE] = 2,  [IN_LOOP] = 1};
+    static const int more[FORMS] = {[PLAIN] = 1,   [MASKED] = 1, [SHARED] = 1, [DRAWN] = 1,
+                                    [BATCHED] = 1, [JOINED] = 1, [TWICE] = 2,  [IN_LOOP] = 1};
     (void)state;
     for (Form form = 0; form < FORMS; form++) {
-        int bytes = !more[form] ? SCORES : form == SHARED ? SCORES / B : SCORES / (B * H);
+        int bytes = !more[form]      ? SCORES
+                    : form == SHARED ? SCORES / B
+                    : form == JOINED ? SCORES * 3 / 4 /* they are stored as a whole */
+                                     : SCORES / (B * H);
         expect(form, batches(SCORES, SCORES / (B * H)), more[form], bytes);
     }
 }
@@ -171,11 +191,15 @@ static void test_limits(void **state) {
     expect(PLAIN, batches(SCORES, SCORES - 1), 1, SCORES / 2); /* the first axis alone */
     expect(PLAIN, batches(SCORES, SCORES / 3), 1, SCORES / 4); /* and half of the second */
     expect(SHARED, batches(SCORES, 8), 1, SCORES / 2);         /* there is no other */
+    /* With many samples what goes in and what comes out is large, too. */
+    expect(PLAIN, batches(SCORES / 8, SCORES / (B * H)), 1, SCORES / (B * H));
+    expect(MASKED, batches(SCORES / 8, SCORES / (B * H)), 1, SCORES / (B * H));
+    expect(JOINED, batches(SCORES / 8, SCORES / (B * H)), 1, SCORES * 3 / 4);
 }
 
 /* The derivative makes the chunks again, and keeps none of them. */
 static void test_gradients(void **state) {
-    static const Form forms[] = {PLAIN, MASKED, SHARED, DRAWN, BATCHED, TWICE, IN_LOOP};
+    static const Form forms[] = {PLAIN, MASKED, SHARED, DRAWN, BATCHED, JOINED, TWICE, IN_LOOP};
     (void)state;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         Fixture f;
@@ -242,8 +266,7 @@ static void test_random_chains(void **state) {
                       node_contract(f.g, s, sample_input(&f.s, like, -1, 1), scores, keys, la, 4));
         add_gradients(&f);
         Region *built = pass_simplify(f.g, f.region);
-        Region *now =
-            pass_chunk(f.g, built, batches(b * h * WIDE * WIDE * 8, 1 + 1000 * (i % 3)));
+        Region *now = pass_chunk(f.g, built, batches(b * h * WIDE * WIDE * 8, 1 + 1000 * (i % 3)));
         region_verify(now, STAGE_BUILT);
         look_at(now);
         made += loops;
