@@ -326,6 +326,7 @@ struct Entry {
     int64_t flops_more;    /* that its loops take, since they keep less for it */
     int64_t touched;       /* bytes of a call whose loops keep what is usual; 0: as the plan says */
     int64_t total_count;   /* of the target, see pass_fuse */
+    int64_t chunk;         /* bytes that are large to it, see pass_chunk */
     int copies;            /* the same */
     RowSums *sums;         /* the same */
     int64_t parts;         /* > 1: for it so many parts of the rows are made one by one */

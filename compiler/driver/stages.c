@@ -76,7 +76,9 @@ static bool applies_chunk(const Region *region, const Entry *entry) {
 
 static Region *chunk(Graph *g, const Region *region, const Entry *entry) {
     bool rows = by_rows(entry);
-    Region *chunks = pass_chunk(g, region, chunk_limits);
+    ChunkLimits limits = chunk_limits;
+    limits.large = entry->chunk;
+    Region *chunks = pass_chunk(g, region, limits);
     return rows ? pass_chunk(g, chunks, chunk_by_rows(entry->keep->rows)) : chunks;
 }
 
@@ -319,6 +321,7 @@ bool stages_run(Compile *c, Module *module, Arena *built, int from, int to, bool
     bool *ran = ARENA_ARRAY(&c->arena, bool, module->entry.count); /* the last one has */
     for (int i = 0; from == 0 && i < module->entry.count; i++) {
         module->entry.at[i]->half = multiplies_in(c, module->entry.at[i]);
+        module->entry.at[i]->chunk = target_asked(c->opt.target)->chunk;
     }
     for (int p = from; p < to && p < STAGES; p++) {
         if (graph_passes[p].run == precision) {

@@ -23,6 +23,7 @@ const Target target_cpu = {
              .launch = 500000,
              .cache = 32 << 20},
     .total_count = TUNED(16384, 40),
+    .chunk = TUNED(8 << 20, 4096),
     .copies = true,
     .sums = column_in_chunks,
     .orders = true,

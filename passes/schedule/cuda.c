@@ -16,5 +16,6 @@ const Target target_cuda = {
     .launch_time = 3000000,
     .step = {.loop = 10, .tile = 1, .dear = 4, .near = 1, .far = 1, .launch = 3000000},
     .total_count = TUNED(2048, 40),
+    .chunk = TUNED(32 << 20, 4096),
     .device = true,
 };

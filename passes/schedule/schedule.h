@@ -87,6 +87,7 @@ struct Target {
     StepTimes step;      /* of what schedules made */
     bool sizes;          /* the extent of a flat loop may be a parameter */
     int64_t total_count; /* sums of at least so many elements are TOTAL parts */
+    int64_t chunk;       /* values of so many bytes between two products exist by chunks */
     bool device;         /* regions lie where the host does not see them: Program.device */
     bool copies;         /* a product may have parts of its kernel in front of it */
     RowSums *sums;       /* which of them schedules take as COLUMN parts; NULL: none */
