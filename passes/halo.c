@@ -88,8 +88,8 @@ static bool is_few_padded(const Node *contract, int k) {
 }
 
 /* Is operand `k` few numbers seen as the columns of the result lie, its last labels, behind what is
- * summed? Further labels of the result may stand in front of all: those are batches, for each of
- * which the numbers would be packed again. */
+ * summed? Labels of the result that stand in front of all are batches, with numbers of their own:
+ * each of these is read for many rows. */
 static bool is_columns_in_order(const Node *contract, int k) {
     const Node *x = contract->in[k];
     int rank = contract->type->rank, own = x->type->rank, n = 0, first = 0, last = own;
@@ -101,9 +101,14 @@ static bool is_columns_in_order(const Node *contract, int k) {
     while (first < last && find_label(contract->attr->lo_, rank, labels(contract, k)[first]) >= 0) {
         first++;
     }
-    int64_t count = type_count(*x->type);
-    bool few = count <= type_count(*contract->in[!k]->type) / LEAST_ROWS ||
-               (first > 0 && count <= type_count(*contract->type) / LEAST_RESULTS);
+    bool few = type_count(*x->type) <= type_count(*contract->in[!k]->type) / LEAST_ROWS;
+    if (first > 0 && first < last) {
+        int64_t rows = 1;
+        for (int i = 0; i < rank; i++) {
+            rows *= has_label(contract, k, contract->attr->lo_[i]) ? 1 : contract->type->dim[i];
+        }
+        few = few || rows >= LEAST_ROWS;
+    }
     bool sums = first < last;
     for (int i = first; i < last; i++) {
         sums = sums && find_label(contract->attr->lo_, rank, labels(contract, k)[i]) < 0;

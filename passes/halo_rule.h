@@ -33,7 +33,7 @@ int halo_side(const Node *contract, int window, int tap);
  * the other one alone has the taps; -1: it is no such one. */
 int halo_windowed(const Node *n, const Node *contract);
 
-/* The product of the operands without borders; NULL: it has them already, or not all of one kind. */
+/* The product of the operands without borders; NULL: it has them already, or not all of a kind. */
 Node *halo_unbordered(Graph *g, const Node *contract);
 
 /* --- halo_terms.c --- */

@@ -6,8 +6,8 @@
 
 extern const int64_t repeats_least; /* multiplications of a product that is worth it */
 
-/* Needs a region at STAGE_BUILT; gives one of that stage; changes values by rounding alone. Products
- * of fewer than `least` multiplications stay as they are. */
+/* Needs a region at STAGE_BUILT; gives one of that stage; changes values by rounding alone.
+ * Products of fewer than `least` multiplications stay as they are. */
 Region *pass_repeats(Graph *g, const Region *region, int64_t least);
 bool repeats_applies(const Region *region); /* it holds such a product, by repeats_least */
 
