@@ -87,18 +87,30 @@ static bool is_few_padded(const Node *contract, int k) {
     return few && x->op == OP_PAD;
 }
 
-/* Is operand `k` few numbers seen as the columns of the result lie, its last labels? */
+/* Is operand `k` few numbers seen as the columns of the result lie, its last labels, behind what is
+ * summed? Labels of the result that stand in front of all are batches, with numbers of their own:
+ * each of these is read for many rows. */
 static bool is_columns_in_order(const Node *contract, int k) {
     const Node *x = contract->in[k];
-    int rank = contract->type->rank, own = x->type->rank, n = 0, last = own;
-    bool few = type_count(*x->type) <= type_count(*contract->in[!k]->type) / LEAST_ROWS;
+    int rank = contract->type->rank, own = x->type->rank, n = 0, first = 0, last = own;
     while (last > 0 && n < rank &&
            labels(contract, k)[last - 1] == contract->attr->lo_[rank - 1 - n]) {
         last--;
         n++;
     }
-    bool sums = last > 0;
-    for (int i = 0; i < last; i++) {
+    while (first < last && find_label(contract->attr->lo_, rank, labels(contract, k)[first]) >= 0) {
+        first++;
+    }
+    bool few = type_count(*x->type) <= type_count(*contract->in[!k]->type) / LEAST_ROWS;
+    if (first > 0 && first < last) {
+        int64_t rows = 1;
+        for (int i = 0; i < rank; i++) {
+            rows *= has_label(contract, k, contract->attr->lo_[i]) ? 1 : contract->type->dim[i];
+        }
+        few = few || rows >= LEAST_ROWS;
+    }
+    bool sums = first < last;
+    for (int i = first; i < last; i++) {
         sums = sums && find_label(contract->attr->lo_, rank, labels(contract, k)[i]) < 0;
     }
     return few && sums && n > 1 && x->op == OP_PERMUTE;
@@ -330,6 +342,10 @@ static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
     return changed ? node_contract(g, operand[0], operand[1], n->attr->la, n->attr->lb,
                                    n->attr->lo_, n->type->rank)
                    : NULL;
+}
+
+Node *halo_unbordered(Graph *g, const Node *contract) {
+    return unbordered(g, contract, contract->in);
 }
 
 /* --- few columns ------------------------------------------------------------------------------ */
@@ -712,6 +728,7 @@ static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
     if (n->op == OP_OVERLAP_ADD) {
         Node *sum = node_overlap_add(g, in[0], n->attr);
         Node *made = product_of_channels(g, sum);
+        made = made || is_summed(s, n) ? made : halo_product_of_phases(g, sum);
         return made || is_summed(s, n) ? made : halo_sums_of_places(g, sum);
     }
     if (n->op != OP_CONTRACT) {

@@ -33,7 +33,21 @@ int halo_side(const Node *contract, int window, int tap);
  * the other one alone has the taps; -1: it is no such one. */
 int halo_windowed(const Node *n, const Node *contract);
 
+/* The product of the operands without borders; NULL: it has them already, or not all of a kind. */
+Node *halo_unbordered(Graph *g, const Node *contract);
+
 /* --- halo_terms.c --- */
+/* A sum over windows of sums over windows ... of a product's terms, outermost first. */
+typedef struct {
+    const Node *contract;
+    int a; /* the operand that has the windows; the other one has the taps */
+    int count;
+    const Attr *sum[MD_RANK];
+    int8_t window[MD_RANK], tap[MD_RANK]; /* labels */
+    int8_t result[MD_RANK];               /* of what is summed, in its order */
+} HaloSums;
+/* False: `n` is none, or few results are made of each element. */
+bool halo_find_sums(const Node *n, HaloSums *sums);
 /* Would a product over windows take longer than one that makes the terms that `n` adds up? Of few
  * columns most of a vector is empty there, and at a border numbers are multiplied by zeros; as
  * terms, the taps are columns, too. */
@@ -42,5 +56,10 @@ bool halo_has_fewer_terms(const Node *n, const Node *contract);
  * matrix of whole rows, a place of the windows each, whose columns are the taps and behind them
  * what else the other operand gives; the sums lie in that order, too. NULL: they are none. */
 Node *halo_sums_of_places(Graph *g, const Node *n);
+
+/* --- halo_phases.c --- */
+/* OVERLAP_ADDs at strides of a product as one product over windows, where most of the taps of its
+ * phases are taps. NULL: they are none. */
+Node *halo_product_of_phases(Graph *g, const Node *n);
 
 #endif

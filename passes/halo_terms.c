@@ -30,19 +30,9 @@ bool halo_has_fewer_terms(const Node *n, const Node *contract) {
            type_count(*contract->in[a]->type) >= LEAST_WORK / columns;
 }
 
-/* A sum over windows of sums over windows ... of a product's terms, outermost first. */
-typedef struct {
-    const Node *contract;
-    int a; /* the operand that has the windows; the other one has the taps */
-    int count;
-    const Attr *sum[MD_RANK];
-    int8_t window[MD_RANK], tap[MD_RANK]; /* labels */
-    int8_t result[MD_RANK];               /* of what is summed, in its order */
-} Sums;
-
-static bool find_sums(const Node *n, Sums *s) {
+bool halo_find_sums(const Node *n, HaloSums *s) {
     const int rank = n->type->rank;
-    *s = (Sums){.a = -1};
+    *s = (HaloSums){.a = -1};
     for (; n->op == OP_OVERLAP_ADD && s->count < MD_RANK; n = n->in[0]) {
         s->sum[s->count++] = n->attr;
     }
@@ -71,7 +61,7 @@ static bool find_sums(const Node *n, Sums *s) {
 
 /* The product with the labels of its result in order `to`, and the numbers in that of the columns,
  * behind what is summed. */
-static Node *product_in_order(Graph *g, const Sums *s, const int8_t *to) {
+static Node *product_in_order(Graph *g, const HaloSums *s, const int8_t *to) {
     const Node *contract = s->contract, *y = contract->in[!s->a];
     const int8_t *own = labels(contract, !s->a);
     const int rank = contract->type->rank;
@@ -99,8 +89,8 @@ static Node *product_in_order(Graph *g, const Sums *s, const int8_t *to) {
 }
 
 Node *halo_sums_of_places(Graph *g, const Node *n) {
-    Sums s;
-    if (!find_sums(n, &s)) {
+    HaloSums s;
+    if (!halo_find_sums(n, &s)) {
         return NULL;
     }
     const int rank = s.contract->type->rank, sums = n->type->rank;

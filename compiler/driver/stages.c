@@ -18,6 +18,7 @@
 #include "passes/parts.h"
 #include "passes/precision.h"
 #include "passes/remat.h"
+#include "passes/repeats.h"
 #include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
 #include "passes/sink.h"
@@ -55,6 +56,7 @@ ALONE(fma)
         (void)entry;                                                                               \
         return pass##_applies(region);                                                             \
     }
+APPLIES(repeats)
 APPLIES(orders)
 APPLIES(hoist)
 APPLIES(factor)
@@ -136,6 +138,11 @@ static Region *operands(Graph *g, const Region *region, const Entry *entry) {
     return pass_operands(g, region, entry->half, entry->rounds);
 }
 
+static Region *repeats(Graph *g, const Region *region, const Entry *entry) {
+    (void)entry;
+    return pass_repeats(g, region, repeats_least);
+}
+
 /* An entry writes nothing before it knows that what it awaits is finite. */
 static Region *merge(Graph *g, const Region *region, const Entry *entry) {
     Arena scratch = {0};
@@ -209,6 +216,7 @@ static const struct {
 } graph_passes[] = {
     /* before differentiation: composites and contractions */
     {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
+    {"repeats", repeats, STAGE_BUILT, applies_repeats, false, false, false},
     {"orders", run_orders, STAGE_BUILT, applies_orders, false, false, true},
     {"turns", turns, STAGE_BUILT, applies_turns, false, false, false},
     {"lookups", lookups, STAGE_BUILT, applies_lookups, false, false, false},

@@ -14,7 +14,7 @@ function values_of(name) {
     if (name == "--target") return "c cuda"
     if (name == "--color") return "auto always never"
     if (name == "--format" || name == "--report") return "text json"
-    if (name == "--dump") return "ast build match orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan"
+    if (name == "--dump") return "ast build match repeats orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan"
     return ""
 }
 

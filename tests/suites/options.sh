@@ -82,7 +82,7 @@ a machine of a device|'--for' does not go with '--target=cuda'|--target=cuda --n
 no target|unknown target 'pdf'|--target=pdf
 no checks|--checks is none, or a list of nan and canary, got 'all'|--checks=all
 no check in a list|got 'nan,all'|--checks=nan,all
-no stage|there is no stage 'tree'; stages: ast build match orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan|--dump=tree
+no stage|there is no stage 'tree'; stages: ast build match repeats orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan|--dump=tree
 a machine of a layout|'--for' means nothing to 'fmt'|fmt --for=native
 a compiler of a check|'--cc' means nothing to 'check'|check --cc gcc
 libraries of a report|'--libs' means nothing to 'report'|report --libs
@@ -223,7 +223,7 @@ is "a fraction of a unit" 3 E0601 "$MDLC" --budget=0.01kB "$model" -o "$scratch/
 is "json: what -D says" 0 '"define":{"N":"5","scale":"1 +\\u000a2"}' \
     "$MDLC" report --format=json -D N=5 "-Dscale=1 +
 2" "$model"
-for stage in ast build match orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan; do
+for stage in ast build match repeats orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan; do
     is "--dump=$stage" 0 . "$MDLC" --dump=$stage "$model"
 done
 is "fmt" 0 '^entry main(x: \[N\], k: i32\[2, N\] in 0..4, c: f64) {$' "$MDLC" fmt "$model"

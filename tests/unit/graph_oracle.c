@@ -16,6 +16,7 @@
 #include "passes/narrow.h"
 #include "passes/parts.h"
 #include "passes/remat.h"
+#include "passes/repeats.h"
 #include "passes/simplify.h"
 #include "passes/sink.h"
 #include "passes/sums.h"
@@ -39,9 +40,10 @@ static const GraphStage pass_stages[ORACLE_PASSES] = {
     STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED,
     STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
 
-/* Nothing there is large: by limits that make the smallest chains loops. */
+/* Nothing there is large: by limits that make the smallest chains loops, and with the smallest
+ * products over windows of repeated places. */
 static Region *chunk(Graph *g, const Region *region) {
-    Region *chunks = pass_chunk(g, region, (ChunkLimits){16, 8, false});
+    Region *chunks = pass_chunk(g, pass_repeats(g, region, 1), (ChunkLimits){16, 8, false});
     return pass_chunk(g, chunks, chunk_by_rows(16));
 }
 static Region *grad_calls(Graph *g, const Region *region) {
