@@ -371,7 +371,7 @@ static const char *flags_text(Arena *arena, int64_t is) {
         {MD_TILE_HALF, "HALF"},         {MD_TILE_F16, "F16"},         {MD_TILE_EXACT, "EXACT"},
         {MD_TILE_SINGLE, "SINGLE"},     {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
         {MD_TILE_WIDE_A, "WIDE_A"},     {MD_TILE_WIDE_B, "WIDE_B"},   {MD_TILE_ACROSS, "ACROSS"},
-        {MD_TILE_STREAMS, "STREAMS"}};
+        {MD_TILE_STREAMS, "STREAMS"},   {MD_TILE_EARLY, "EARLY"}};
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
@@ -475,7 +475,7 @@ bool tile_asks(const Tile *tile) {
         return tile->stream.count > 0;
     }
     const md_tile plan = tile_plan(tile);
-    return md_tile_far(&plan);
+    return md_tile_far(&plan) || (plan.is & MD_TILE_EARLY);
 }
 
 void tile_features(Arena *arena, const Tile *tile, NameList *list) {
@@ -513,6 +513,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);
     add_feature(arena, list, "CLAIMED", p->is & MD_TILE_CLAIMED);
     add_feature(arena, list, "FAR", md_tile_far(p));
+    add_feature(arena, list, "EARLY", p->is & MD_TILE_EARLY);
     add_feature(arena, list, "TRANSPOSED", turned);
     add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
     add_feature(arena, list, "CHUNKS", p->chunks > 1);

@@ -115,12 +115,12 @@ typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_
 #endif
 
 /* if: fetches */
-/* MD_FETCH: asks for the line at an address. Nothing need be there. */
+/* MD_FETCH: asks the second-level cache for the line at an address. Nothing need be there. */
 /* if: TEMPLATE */
 #ifndef MD_FETCH
 /* end: TEMPLATE */
 #if MD_VBYTES > 0
-#define MD_FETCH(at) __builtin_prefetch((const void *)(at))
+#define MD_FETCH(at) __builtin_prefetch((const void *)(at), 0, 2)
 #else
 #define MD_FETCH(at) (void)(at)
 #endif

@@ -109,6 +109,7 @@ enum {
     MD_TILE_CLAIMED = 4194304, /* C goes there: its lines are asked for before they are made */
     MD_TILE_HELPED = 8388608, /* large: who is done begins what others have not (team.h) */
     MD_TILE_ALONG = 16777216, /* few rows and columns: vectors run along k2 (tile_along.h) */
+    MD_TILE_EARLY = 33554432, /* what is packed next, or X of the next block, is asked for */
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
@@ -571,6 +572,19 @@ MD_INLINE void md_tile_beside(const md_tile *s, md_tile_cut u, void *to, const v
     }
 }
 /* end: BESIDE */
+
+/* if: EARLY */
+/* Which operand is asked for ahead (tile_early.h): one whose panels are packed one by one, in runs
+ * of memory; one whose far steps are rows side by side. */
+MD_INLINE int md_tile_early_y(const md_tile *s) {
+    const int runs = s->cols.y == 1 || s->k2.y == 1;
+    return runs && (s->is & MD_TILE_PACKED) && !(s->is & MD_TILE_KEPT) && !md_tile_whole(s);
+}
+
+MD_INLINE int md_tile_early_x(const md_tile *s) {
+    return s->r1.n == 1 && s->r2.x == 1 && s->k2.x * s->elem >= MD_TILE_LEAP && !md_tile_whole(s);
+}
+/* end: EARLY */
 
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */
 MD_FN int md_tile_workers(const md_tile *s, int threads) {

@@ -13,6 +13,7 @@
 #include "runtime/tile_along.h"
 #include "runtime/tile_band.h"
 #include "runtime/tile_move.h"
+#include "runtime/tile_early.h"
 #include "runtime/tile_turn.h"
 
 /* if: TEMPLATE */
@@ -605,6 +606,12 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                     xk2 = u.big, xk1 = nk2 * u.big, xt = own + (t - t0) * nk1 * xk1;
                 }
                 /* end: BESIDE */
+                /* if: EARLY */
+                if (s->is & MD_TILE_EARLY) {
+                    md_tile_early(s, x + row0 * s->r2.x, y, nr, md_tile_row(s, u, t1) - row0, j,
+                                 inner, p, p0, p1, q, q0, q1);
+                }
+                /* end: EARLY */
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
                 /* if: BANDED */
                 if (turn.none) {
@@ -674,15 +681,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
     }
 }
 
-/* Adds a strip to another. */
-MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64_t from_ld,
-                             int64_t rows, int64_t cols) {
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t i = 0; i < cols; i++) {
-            to[r * ld + i] += from[r * from_ld + i];
-        }
-    }
-}
+MD_JOIN(MD_TN(join), MD_REAL)
 
 typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, int64_t t0,
                                 int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,

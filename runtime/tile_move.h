@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* tile_move: how blocks of a product (tile_kernel.h) come from and go to a C of any strides. Gives
- * MD_GATHER and MD_SCATTER, by which the template has its functions. */
+ * MD_GATHER, MD_SCATTER and MD_JOIN, by which the template has its functions. */
 #ifndef MD_TILE_MOVE_H
 #define MD_TILE_MOVE_H
 
@@ -48,5 +48,16 @@
         }                                                                                          \
     }
 /* end: SCATTERED */
+
+/* NAME: adds a strip to another. */
+#define MD_JOIN(NAME, REAL)                                                                        \
+    MD_NOINLINE void NAME(REAL *to, int64_t ld, const REAL *from, int64_t from_ld, int64_t rows,   \
+                          int64_t cols) {                                                          \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            for (int64_t i = 0; i < cols; i++) {                                                   \
+                to[r * ld + i] += from[r * from_ld + i];                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
 
 #endif

@@ -79,6 +79,8 @@ enum {
     MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
     MD_TILE_WIDE = MD_TUNED(8, 3),            /* vectors of a row from which three make a panel, */
     MD_TILE_WIDE_ROWS = MD_TUNED(192, 9),     /* for at least so many rows */
+    MD_TILE_EARLY_BYTES = MD_TUNED(1 << 17, 1), /* of panels, least, that are asked for ahead, */
+    MD_TILE_EARLY_ROWS = MD_TUNED(56, 4),       /* by tiles of so many rows, least */
     MD_TILE_TAKEN_ROWS = MD_TUNED(48, 4),     /* side by side that are packed, least, */
     MD_TILE_TAKEN_COLS = MD_TUNED(128, 4),    /* for so many columns, least, */
     MD_TILE_TAKEN_FROM = MD_TUNED(524288, 1), /* and products, */
@@ -466,6 +468,11 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     if (packed && !swapped && p.chunks == 1 && md_tile_keeps(&p)) {
         p.is |= MD_TILE_KEPT;
     }
+    /* Where they are so large that no near cache holds them until they are packed or read. */
+    const int early_y = md_tile_early_y(&p) && sums * p.cols.n * elem >= MD_TILE_EARLY_BYTES;
+    const int early_x = md_tile_early_x(&p) && kblocks > 1 && rows * sums * elem >= MD_TILE_FAR;
+    const int plain_steps = !half && !dots && !along && run == 0 && !next;
+    p.is |= plain_steps && rows >= MD_TILE_EARLY_ROWS && (early_x || early_y) ? MD_TILE_EARLY : 0;
     int64_t k = run > 0 ? p.kb2 : p.kb1 * p.kb2;
     const int64_t rest =
         md_tile_packs_last(&p) && !dots && !along ? md_tile_up(p.cols.n % panel, lanes) : 0;

@@ -524,7 +524,8 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
             p->in_place = p->add ? 0 : root_in_place(p);
             if (!p->add) {
                 const int axis[] = {p->batch, p->row, p->column};
-                product_streams(b, &p->roots, p->strip_arg, axis, of->count, &p->stream);
+                product_streams(b, &p->roots, p->strip_arg, axis, of->count, p->in_place,
+                                &p->stream);
             }
             of->tiling = p;
         }

@@ -28,9 +28,10 @@ bool product_same_block(const md_tile *a, const md_tile *b);
 /* Calls `visit` with each load that a value is made of, once; `seen` by Expr.id. */
 void product_loads(const Expr *e, bool *seen, void (*visit)(void *ctx, const Expr *load),
                    void *ctx);
-/* What the roots read for each element of a block of `count` elements in all, along batch, row and
- * column, but the strip itself; nothing where that is little. */
+/* What the roots read and write for each element of a block of `count` elements in all, along
+ * batch, row and column, but the strip itself and root `in_place`, which is C; nothing where that
+ * is little. */
 void product_streams(KernelBuild *b, const RootList *roots, const Arg *strip, const int *axis,
-                     int64_t count, StreamList *to);
+                     int64_t count, int in_place, StreamList *to);
 
 #endif

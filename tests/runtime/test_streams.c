@@ -2,7 +2,8 @@
  * of the streams has been asked for before the epilogue gets its element, for any number of
  * workers; blocks are other ones than without streams, bits are not; plans keep the flag where
  * there is something to hide them behind. And what products of 16 bits ask for of an operand that
- * comes from memory: all of it but what a worker begins with, and nothing else. */
+ * comes from memory: all of it but what a worker begins with, and nothing else. The same of panels
+ * of floats, and of rows side by side whose sum has several blocks (tile_early.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -236,8 +237,73 @@ static void test_far(void **state) {
     assert_true(far_count > 8);
 }
 
+/* Lines of the operand that lies at `of` and that a run of `parts` workers does not ask for. */
+static int64_t lines_left(Context *t, const float *of, int64_t count, const float *a,
+                          const float *b, float *c, int parts) {
+    far_at = (uintptr_t)of;
+    far_lines = (int64_t)((far_at + (uintptr_t)count * 4 - 1) / LINE - far_at / LINE) + 1;
+    far_asked = (unsigned char *)calloc((size_t)far_lines, 1);
+    assert_non_null(far_asked);
+    far_outside = 0;
+    run(t, a, b, c, parts);
+    int64_t left = 0;
+    for (int64_t i = 0; i < far_lines; i++) {
+        left += far_asked[i] == 0;
+    }
+    free(far_asked);
+    far_asked = NULL;
+    return left;
+}
+
+/* Panels of B are asked for but the first of each worker, A but the first block of its sum. */
+static void check_early(int along, int64_t m, int64_t n, int64_t k, int by_x, int by_y) {
+    float *a = floats(m * k + LINE), *b = floats(n * k + LINE), *c = floats(m * n);
+    Context t = {.plan = plan_of(along, 1, m, n, k, 0), .m = m, .n = n, .seen = floats(m * n)};
+    const md_tile *s = &t.plan;
+    const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
+    const int64_t x_step = m * 4 / LINE + 2, panel = s->kb2 * u.nr * 4 / LINE;
+    const int64_t y_begin = panel + 2 * (along ? u.nr : s->kb2);
+#ifndef MDLC_ODD_SIZES
+    assert_true(((s->is & MD_TILE_EARLY) != 0) == (by_x || by_y) && s->chunks == 1);
+    assert_true(!by_x || md_tile_blocks(s) > 1);
+#endif
+    for (int parts = 1; parts < 4; parts++) {
+        const int64_t x = lines_left(&t, a, m * k, a, b, c, parts), all_x = far_lines;
+        const int64_t either = far_outside;
+        const int64_t y = lines_left(&t, b, n * k, a, b, c, parts), all_y = far_lines;
+        if (MD_VBYTES > 0 && (s->is & MD_TILE_EARLY)) {
+            const int asks_x = md_tile_early_x(s) && md_tile_blocks(s) > s->chunks;
+            assert_true(asks_x ? x <= s->chunks * s->kb2 * x_step && x < all_x : x == all_x);
+            assert_true(md_tile_early_y(s) ? y <= s->chunks * parts * y_begin && y < all_y
+                                           : y == all_y);
+            assert_true(asks_x || far_outside == 0);
+            assert_true(md_tile_early_y(s) || either == 0);
+        } else {
+            assert_true(x == all_x && y == all_y && either + far_outside == 0);
+        }
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(t.seen);
+}
+
+static void test_early(void **state) {
+    (void)state;
+    check_early(1, 600, 300, 128, 0, 1);  /* weights [out, in]; columns that fill no panel */
+    check_early(1, 900, 70, 1900, 0, 1);  /* sums in blocks */
+    check_early(0, 1024, 256, 600, 1, 0); /* packed for each block, 4,096 bytes apart */
+    check_early(0, 300, 512, 1700, 1, 0);
+    check_early(0, 300, 1024, 1700, 1, 1);
+    check_early(0, 300, 200, 700, 0, 0); /* one block */
+    check_early(1, 600, 60, 128, 0, 0);  /* panels that a near cache holds */
+    check_early(1, 50, 512, 600, 0, 0);  /* few rows */
+    check_early(0, 60, 512, 1700, 0, 0); /* an X that one holds */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fetched),
-                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_far)};
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_far),
+                                       cmocka_unit_test(test_early)};
     return cmocka_run_group_tests_name("runtime streams", tests, NULL, NULL);
 }
