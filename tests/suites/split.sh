@@ -42,7 +42,8 @@ twins() {
     done
     [ "$(kernels "$scratch/$twins_name.one.c")" -eq "$(kernels "$scratch/$twins_name"/*.c)" ] && pass || fail "$twins_name: kernels of several files"
 }
-twins flow 4 samples/cnf.mdl "--steps 1 --seed 3"
+sed 's/synthetic(512_000/synthetic(1_000/' samples/cnf.mdl >"$scratch/flow.mdl"
+twins flow 4 "$scratch/flow.mdl" "--steps 1 --seed 3"
 twins digits 2 samples/digits.mdl "--steps 30 --seed 1"
 twins checked 3 samples/digits.mdl "--steps 30 --seed 1" --checks=canary,nan
 twins profiled 2 samples/digits.mdl "--steps 5 --seed 1" --profile
@@ -82,9 +83,9 @@ nm -g "$scratch"/residual/*.o | awk '$2 == "T" { print $3 }' | grep -v '^residua
 again() {
     again_name=$1 again_files=$2
     shift 2
-    "$MDLC" --prefix=flow --split=4 samples/cnf.mdl -o "$scratch/flow/flow.c" || fail "again: $again_name"
+    "$MDLC" --prefix=flow --split=4 "$scratch/flow.mdl" -o "$scratch/flow/flow.c" || fail "again: $again_name"
     touch -d '2020-01-01' "$scratch"/flow/*.c
-    "$MDLC" --prefix=flow --split=4 "$@" samples/cnf.mdl -o "$scratch/flow/flow.c" || fail "again: $again_name"
+    "$MDLC" --prefix=flow --split=4 "$@" "$scratch/flow.mdl" -o "$scratch/flow/flow.c" || fail "again: $again_name"
     again_found=$(find "$scratch/flow" -name '*.c' -newermt '2021-01-01' | sed 's|.*/||' | LC_ALL=C sort | tr '\n' ' ')
     echo "$again_found" | grep -qx "$again_files" && pass || fail "again: $again_name" "$again_found"
 }
@@ -95,7 +96,7 @@ again "a number of one kernel" 'flow\.[1-4]\.c flow\.c ' -D radius=2
 names() { for file in "$scratch"/flow/flow.[1-4].c; do sed -n 's/^\(static\|MD_[A-Z_]*\) .*\(flow_[a-z_0-9]*\)(.*/\2/p' "$file"; echo; done; }
 again "a number of all kernels" 'flow\.1\.c flow\.2\.c flow\.3\.c flow\.4\.c flow\.c ' -D until=0.6
 names >"$scratch/names"
-"$MDLC" --prefix=flow --split=4 samples/cnf.mdl -o "$scratch/flow/flow.c"
+"$MDLC" --prefix=flow --split=4 "$scratch/flow.mdl" -o "$scratch/flow/flow.c"
 names >"$scratch/names2"
 [ "$(grep -c . "$scratch/names")" -gt 100 ] && same "kernels of a file with other numbers" "$scratch/names2" "$scratch/names" || fail "names of kernels"
 grep -q ' flow\.c flow\.1\.c flow\.2\.c flow\.3\.c flow\.4\.c -lm -o flow$' "$scratch/flow/flow.c" && grep -q '^ \* Options: .* --split=4$' "$scratch/flow/flow.c" && pass ||
@@ -105,7 +106,7 @@ grep -q ' flow\.c flow\.1\.c flow\.2\.c flow\.3\.c flow\.4\.c -lm -o flow$' "$sc
 awk '/^## / { here = /Several C files/ } here && /^```/ { code = !code; next } here && code' docs/building.md >"$scratch/flow/Makefile"
 mdlc=$(cd "$(dirname "$MDLC")" && pwd)/$(basename "$MDLC")
 sed -i "s|\tmdlc |\t'$mdlc' |; s|net|flow|g" "$scratch/flow/Makefile"
-sed 's/^entry/\n&/' samples/cnf.mdl >"$scratch/flow/flow.mdl"
+cp "$scratch/flow.mdl" "$scratch/flow"
 makes() { (unset MAKEFLAGS MFLAGS MAKELEVEL; cd "$scratch/flow" && make -j2 CC="$QUICK" CFLAGS="$QUICK_FLAGS" "$@" >make.log 2>&1); }
 rm -f "$scratch"/flow/*.o "$scratch"/flow/flow.*c
 check "the makefile" makes flow
