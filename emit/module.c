@@ -14,17 +14,13 @@
 #include "emit/host.h"
 #include "emit/lines.h"
 #include "emit/pieces.h"
+#include "emit/split.h"
 #include "emit/stmts.h"
 #include "emit/trace.h"
 
 #include <string.h>
 
 /* ---- header comment ------------------------------------------------------------------------- */
-
-static const char *stem(Arena *arena, const char *path) {
-    const char *base = path_base(path), *dot = strrchr(base, '.');
-    return dot != NULL && dot != base ? str_ndup(arena, base, (size_t)(dot - base)) : base;
-}
 
 static void print_options(const Emit *e, Text *out) {
     const Options *opt = &e->c->opt;
@@ -53,6 +49,9 @@ static void print_options(const Emit *e, Text *out) {
     if (opt->no_main) {
         text_add(out, " --no-main");
     }
+    if (opt->split > 0) {
+        text_printf(out, " --split=%d", opt->split);
+    }
     if (opt->budget >= 0) {
         text_printf(out, opt->rounding ? " '--budget=%lld, rounding'" : " --budget=%lld",
                     (long long)opt->budget);
@@ -68,12 +67,17 @@ static void print_build(const Emit *e, Text *out) {
     const Options *opt = &e->c->opt;
     bool file = opt->output != NULL && !str_eq(opt->output, "-");
     const char *name = file ? path_base(opt->output) : str_printf(e->arena, "%s.c", e->prefix);
-    const char *to = stem(e->arena, name);
+    const char *to = path_stem(e->arena, name);
+    Text files = {.arena = e->arena};
+    text_comment(&files, name);
+    for (int i = 0; i < opt->split; i++) {
+        text_add(&files, " ");
+        text_comment(&files, path_base(path_numbered(e->arena, name, i + 1)));
+    }
     text_add(out, " * Build:\n *     ");
     text_add(out, e->p->device ? "nvcc " : "cc ");
     flags_compile(out, e->p->device ? CC_NVCC : CC_GNU, opt->machine ? opt->machine : &machines[0]);
-    text_add(out, " ");
-    text_comment(out, name);
+    text_printf(out, " %s", files.at);
     if (e->p->device) {
         text_add(out, " -c -o ");
         text_comment(out, to);
@@ -82,7 +86,9 @@ static void print_build(const Emit *e, Text *out) {
                       "the device.\n");
         return;
     }
-    if (opt->no_main) {
+    if (opt->no_main && opt->split > 0) {
+        text_add(out, " -c\n");
+    } else if (opt->no_main) {
         text_add(out, " -c -o ");
         text_comment(out, to);
         text_add(out, ".o\n");
@@ -363,6 +369,7 @@ static void print_setters(const Emit *e, Text *out) {
 typedef struct {
     bool *kernel; /* by Kernel.id */
     Products products;
+    Chunks chunks; /* of kernels */
 } Printed;
 
 typedef struct {
@@ -379,6 +386,7 @@ static void print_kernel(void *ctx, Step *step, int depth) {
     (void)depth;
     if (step->kind == STEP_KERNEL && !walk->done->kernel[step->kernel->id]) {
         walk->done->kernel[step->kernel->id] = true;
+        Chunk chunk = {.from = walk->out->len};
         if (walk->e->c->opt.line) {
             Text own = {.arena = walk->e->arena};
             walk->printer->kernel(&own, &walk->done->products, step);
@@ -387,6 +395,8 @@ static void print_kernel(void *ctx, Step *step, int depth) {
             walk->printer->kernel(walk->out, &walk->done->products, step);
         }
         text_add(walk->out, "\n");
+        chunk.end = walk->out->len;
+        VEC_PUSH(walk->e->arena, &walk->done->chunks, chunk);
     }
 }
 
@@ -528,14 +538,27 @@ static void join_device(const Emit *e, Parts *parts, Text *out) {
     text_prepend(out, parts->front.at, parts->front.len);
 }
 
-/* What is to be read comes first: declarations, the interface, the model. */
-static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
+/* In front of a file that is compiled alone. */
+static void print_alone(Text *out) {
     text_add(
-        &parts->front,
+        out,
         "#ifdef MD_RUNTIME\n#error \"several models in one file: compile each alone, or emit "
         "them with --runtime=whole\"\n"
         "#elif defined(__GNUC__) && __GNUC__ >= 8 && defined(__OPTIMIZE__) /* it takes long */\n"
         "#pragma GCC optimize(\"no-ipa-cp-clone\")\n#endif\n#define MD_RUNTIME\n\n");
+}
+
+/* A local variable in the runtime may have the name of the model's type. */
+static void print_runtime(Pieces *pieces, Text *out) {
+    text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n"
+                  "#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n\n");
+    pieces_print(pieces, out);
+    text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
+}
+
+/* What is to be read comes first: declarations, the interface, the model. */
+static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
+    print_alone(&parts->front);
     pieces_scan_front(pieces, parts->api.at, parts->api.len);
     pieces_scan_front(pieces, out->at, out->len);
     pieces_scan(pieces, parts->services.at, parts->services.len);
@@ -545,17 +568,45 @@ static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
     text_prepend(out, parts->front.at, parts->front.len);
     text_add(out, "/* ---- runtime ---- */\n\n");
     print_sizes(e, out);
-    /* A local variable in it may have the name of the model's type. */
-    text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n"
-                  "#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n\n");
-    pieces_print(pieces, out);
-    text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
+    print_runtime(pieces, out);
     text_add(out, "/* ---- memory and files of the model ---- */\n\n");
     text_addn(out, parts->services.at, parts->services.len);
 }
 
-void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
-                      const Printer *printer) {
+/* Kernels in a file of their own, and what of the runtime they use. What stands in front of them is
+ * not about the rest of the model, so that a file without a change is the same text. */
+static void join_unit(const Emit *e, const Tiles *tiles, int number, Text *unit,
+                      NameList *shared) {
+    Text front = {.arena = e->arena};
+    Pieces *pieces = pieces_new(e->arena, &tiles->features);
+    pieces_before_tiles(pieces, tile_bodies(e, tiles));
+    pieces_share(pieces, e->prefix, NULL);
+    pieces_scan_front(pieces, unit->at, unit->len);
+    pieces_shared(pieces, shared);
+    text_printf(&front, "/* %s: kernels, part %d; emitted by mdlc %s. */\n", e->prefix, number + 1,
+                MDLC_VERSION);
+    print_alone(&front);
+    pieces_print_front(pieces, &front);
+    text_add(&front, "/* ---- model ---- */\n\n");
+    text_prepend(unit, front.at, front.len);
+    text_add(unit, "/* ---- runtime ---- */\n\n");
+    print_runtime(pieces, unit);
+}
+
+/* And what these share stands in the file of the rest. */
+static void join_units(const Emit *e, const Tiles *tiles, int units, Text *unit, Pieces *rest) {
+    NameList *shared = ARENA_NEW(e->arena, NameList);
+    for (int i = 0; i < units; i++) {
+        join_unit(e, tiles, i, &unit[i], shared);
+    }
+    pieces_share(rest, e->prefix, shared);
+    for (int i = 0; i < shared->name.count; i++) {
+        pieces_scan_front(rest, shared->name.at[i], strlen(shared->name.at[i]));
+    }
+}
+
+static void print_module(Text *out, Text *unit, int units, Compile *c, const Program *p,
+                         const Source *source, const Printer *printer) {
     Emit e = emit_open(c, p, source);
     if (out->len > 0) {
         BUG("a module in the middle of a text");
@@ -568,6 +619,9 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     Printed done = {.products.arena = e.arena};
     done.kernel = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
     print_model(&e, printer, &done, out); /* the largest part is made where it stays */
+    if (units > 0) {
+        split_chunks(e.arena, &done.chunks, e.prefix, out, units, unit);
+    }
     const bool behind = !p->device && !c->opt.whole_runtime;
     if (behind) {
         api_print_files(&e, &parts.services);
@@ -598,6 +652,9 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     features_add(&e, &tiles.features);
     Pieces *pieces = pieces_new(e.arena, c->opt.whole_runtime ? NULL : &tiles.features);
     pieces_before_tiles(pieces, tile_bodies(&e, &tiles));
+    if (units > 0) {
+        join_units(&e, &tiles, units, unit, pieces);
+    }
     if (c->opt.whole_runtime) {
         join_whole(&e, pieces, &parts, out);
     } else {
@@ -609,6 +666,16 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     }
     lines_finish(&e, out);
     arena_free(&arena);
+}
+
+void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
+                      const Printer *printer) {
+    print_module(out, NULL, 0, c, p, source, printer);
+}
+
+void emit_module_split(Text *out, Text *unit, int units, Compile *c, const Program *p,
+                       const Source *source) {
+    print_module(out, unit, units, c, p, source, &printer_c);
 }
 
 void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {
@@ -686,112 +753,4 @@ void emit_depend(Text *out, Compile *c, const Program *p) {
         print_path(out, inputs.at[i]);
         text_add(out, ":\n");
     }
-}
-
-/* ---- prefix --------------------------------------------------------------------------------- */
-
-static bool is_identifier(const char *s) {
-    if (*s >= '0' && *s <= '9') {
-        return false;
-    }
-    for (const char *at = s; *at != 0; at++) {
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-              (*at >= '0' && *at <= '9') || *at == '_')) {
-            return false;
-        }
-    }
-    return *s != 0;
-}
-
-/* The name of a model is a type of the emitted file, beside what the system headers declare. */
-static bool is_declared(const char *s) {
-    /* clang-format off */
-    static const char *const names[] = {
-        "BUFSIZ", "EOF", "FILE", "INFINITY", "MD", "NAN", "SNAN", "abort", "abs", "access", "acct",
-        "alarm", "alloca", "basename", "be16", "be32", "be64", "brk", "calloc", "canonicalize",
-        "cbrt", "chdir", "chmod", "chown", "chroot", "clock", "close", "copysign", "creat", "crypt",
-        "ctime", "daemon", "drand48", "drem", "dup", "dup2", "environ", "erfc", "execv", "exp10",
-        "exp2", "fadd", "fchown", "fclose", "fcntl", "fdim", "fdiv", "feof", "fflush", "ffma",
-        "ffs", "fgets", "fileno", "finite", "flock", "fma", "fmul", "fopen", "fork", "fprintf",
-        "fputc", "fputs", "fread", "frexp", "fseek", "fsqrt", "fstat", "fsub", "fsync", "ftell",
-        "fwrite", "getc", "getenv", "getline", "getopt", "getpid", "gets", "ilogb", "initstate",
-        "ioctl", "isatty", "kill", "labs", "ldexp", "le16", "le32", "le64", "link", "llrint",
-        "llround", "localtime", "lockf", "log10", "log1p", "log2", "lrint", "lround", "lseek",
-        "lstat", "madvise", "mkdir", "mktemp", "mktime", "mlock", "mmap", "modf", "munmap", "nan",
-        "nearbyint", "nextafter", "nextdown", "nextup", "nice", "open", "optarg", "pause", "pclose",
-        "perror", "pipe", "popen", "pread", "profil", "putc", "putchar", "putenv", "puts", "pwrite",
-        "qsort", "raise", "random", "readlink", "realloc", "realpath", "remove", "remquo", "rename",
-        "revoke", "rewind", "rmdir", "roundeven", "s16", "s32", "s8", "scalbn", "scanf", "select",
-        "send", "setbuf", "setenv", "setstate", "sigaction", "sigset", "sincos", "sleep",
-        "snprintf", "splice", "sprintf", "srand", "srandom", "sscanf", "stat", "statx", "strcat",
-        "strchr", "strcmp", "strcpy", "strdup", "strfry", "strftime", "strstr", "strtod", "strtok",
-        "strtol", "swab", "symlink", "symlinkat", "sync", "syscall", "tee", "times", "tmpfile",
-        "totalorder", "truncate", "ttyname", "u16", "u32", "u8", "uint", "ulong", "umask", "ungetc",
-        "unlink", "unsetenv", "ushort", "usleep", "vfork", "vprintf", "wait",
-    };
-    /* clang-format on */
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], s) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A word of C, or what its headers declare: functions, those of other floats (expf, expl) and types
- * (all that end so belong to POSIX). */
-static bool is_system(Arena *arena, const char *s) {
-    size_t n = strlen(s);
-    bool other = n > 2 && (s[n - 1] == 'f' || s[n - 1] == 'l');
-    const char *plain = other ? str_ndup(arena, s, n - 1) : s;
-    bool type = n > 2 && strcmp(s + n - 2, "_t") == 0;
-    return type || name_is_reserved(s) || is_declared(s) || name_is_reserved(plain) ||
-           is_declared(plain);
-}
-
-/* R_OK of unistd.h and its like, which the codes of the emitted file would be called too. */
-static bool is_mode(const char *s) {
-    return s[0] != 0 && s[1] == 0 && strchr("rwxfRWXF", s[0]) != NULL;
-}
-
-/* What functions of the emitted file call their parameters and variables. */
-static bool is_local(const char *s) {
-    static const char *const names[] = {
-        "arena",   "argc",       "argv",  "block", "call",   "code", "cols",     "count",
-        "ctx",     "descriptor", "field", "hi",    "i",      "in",   "instance", "ld",
-        "lo",      "m",          "m0",    "mem",   "memory", "n0",   "notes",    "out",
-        "outside", "part",       "raw",   "read",  "rows",   "seed", "strip",    "sums",
-        "table",   "tensors",    "user",  "value", "values", "what", "write",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], s) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_taken(Arena *arena, const char *s) {
-    return is_mode(s) || is_local(s) || is_system(arena, s) || strcmp(s, "md") == 0 ||
-           strncmp(s, "md_", 3) == 0 || s[0] == '_';
-}
-
-const char *emit_prefix(Compile *c) {
-    if (c->opt.prefix != NULL) {
-        if (!is_identifier(c->opt.prefix) || is_taken(&c->arena, c->opt.prefix)) {
-            diag_error(&c->diag, LOC_NONE, 701, "--prefix=%s is not a free C identifier",
-                       c->opt.prefix);
-            return NULL;
-        }
-        return c->opt.prefix;
-    }
-    char *name = str_dup(&c->arena, stem(&c->arena, c->opt.input));
-    for (char *s = name; *s != 0; s++) {
-        char one[2] = {*s, 0};
-        if (!is_identifier(one) && !(*s >= '0' && *s <= '9')) {
-            *s = '_';
-        }
-    }
-    return !is_identifier(name) || is_taken(&c->arena, name) ? str_printf(&c->arena, "net_%s", name)
-                                                             : name;
 }

@@ -48,6 +48,8 @@ struct Pieces {
     bool whole, device;
     NameList system; /* headers of the system that are included already */
     const char *before_tiles;
+    const char *shared; /* prefix of what several files share; NULL: there is one file */
+    const NameList *defines; /* those that this one defines */
     Definition *slot; /* hash table; the first definer of a name keeps it */
     int size, used;
 };
@@ -411,6 +413,35 @@ static void need_whole(Pieces *p, int item, const char *name, size_t length) {
 }
 
 static void put_in_front(Pieces *p, int item, const char *name, size_t length);
+static void need_in_front(Pieces *p, int item, const char *name, size_t length);
+
+static const char one_copy[] = "MD_NOINLINE ", one_of_all[] = "MD_SHARED_NOINLINE ";
+
+/* The function that such an item defines. */
+static const char *function_name(const Pieces *p, const Item *it) {
+    size_t n;
+    const char *line = p->file[it->piece].lines[it->code], *end = line + strlen(line);
+    const char *name = next_name(line + sizeof one_copy - 1, end, &n);
+    while (name != NULL && name[n] != '(') {
+        name = next_name(name + n, end, &n);
+    }
+    return name != NULL ? str_ndup(p->arena, name, n) : "";
+}
+
+static bool is_shared(const Pieces *p, const Item *it) {
+    return p->shared != NULL && it->function &&
+           starts(p->file[it->piece].lines[it->code], one_copy) &&
+           (p->defines == NULL || names_at(p->defines, function_name(p, it)) >= 0);
+}
+
+/* The line behind the head of a function. */
+static size_t head_end(const Pieces *p, const Item *it) {
+    size_t i = it->code;
+    while (i < it->end && !opens_body(p->file[it->piece].lines[i])) {
+        i++;
+    }
+    return i + 1;
+}
 
 static void need_item(Pieces *p, int item, const char *name, size_t length) {
     Item *it = &p->item.at[item];
@@ -423,7 +454,11 @@ static void need_item(Pieces *p, int item, const char *name, size_t length) {
             }
         }
         *piece = true;
-        each_used_line(p, item, it->end, need_item);
+        const bool shared = is_shared(p, it);
+        if (shared) {
+            each_name(p, one_of_all, sizeof one_of_all - 1, need_in_front);
+        }
+        each_used_line(p, item, shared && !p->defines ? head_end(p, it) : it->end, need_item);
     }
     for (int i = 0; i < it->part.count; i++) {
         Part *part = &it->part.at[i];
@@ -435,15 +470,6 @@ static void need_item(Pieces *p, int item, const char *name, size_t length) {
             }
         }
     }
-}
-
-/* The line behind the head of a function. */
-static size_t head_end(const Pieces *p, const Item *it) {
-    size_t i = it->code;
-    while (i < it->end && !opens_body(p->file[it->piece].lines[i])) {
-        i++;
-    }
-    return i + 1;
 }
 
 static void put_in_front(Pieces *p, int item, const char *name, size_t length) {
@@ -498,9 +524,10 @@ static void print_lines(Pieces *p, Text *out, const Embed *embed, size_t from, s
 }
 
 /* What begins at line `from`, up to its body. */
-static void print_head(Text *out, const Embed *embed, size_t from) {
+static void print_head(Text *out, const Embed *embed, size_t from, bool shared) {
+    text_add(out, shared ? one_of_all : "");
     for (size_t i = from; i < embed->count; i++) {
-        const char *line = embed->lines[i];
+        const char *line = embed->lines[i] + (shared && i == from ? sizeof one_copy - 1 : 0);
         size_t n = strcspn(line, "{;");
         bool last = line[n] != 0;
         text_addn(out, line, last && line[n] == '{' && n > 0 ? n - 1 : n);
@@ -513,6 +540,16 @@ static void print_head(Text *out, const Embed *embed, size_t from) {
 
 static void print_item(Pieces *p, Text *out, const Item *it) {
     const Embed *embed = &p->file[it->piece];
+    if (is_shared(p, it)) {
+        if (p->defines) {
+            print_lines(p, out, embed, it->begin, it->code, NULL);
+            text_printf(out, "%s%s\n", one_of_all, embed->lines[it->code] + sizeof one_copy - 1);
+            print_lines(p, out, embed, it->code + 1, it->end, NULL);
+        } else if (!it->declared) {
+            print_head(out, embed, it->code, true);
+        }
+        return;
+    }
     print_lines(p, out, embed, it->begin, it->end,
                 unused_lines(p->arena, embed, it->begin, it->end, &it->part));
 }
@@ -524,7 +561,7 @@ static void print_item_front(Pieces *p, Text *out, const Item *it) {
         print_item(p, out, it);
         text_add(out, out->len > before ? "\n" : "");
     } else if (it->declared) {
-        print_head(out, embed, it->code);
+        print_head(out, embed, it->code, is_shared(p, it));
     }
 }
 
@@ -637,8 +674,29 @@ static void front_headers(Pieces *p) {
     }
 }
 
+void pieces_share(Pieces *p, const char *prefix, const NameList *defines) {
+    p->shared = prefix;
+    p->defines = defines;
+}
+
+void pieces_shared(const Pieces *p, NameList *names) {
+    for (int i = 0; i < p->item.count; i++) {
+        const Item *it = &p->item.at[i];
+        const char *name = it->needed && is_shared(p, it) ? function_name(p, it) : NULL;
+        if (name != NULL && names_at(names, name) < 0) {
+            names_push(p->arena, names, name);
+        }
+    }
+}
+
 void pieces_print_front(Pieces *p, Text *out) {
     front_headers(p);
+    NameList shared = {0};
+    pieces_shared(p, &shared);
+    for (int i = 0; i < shared.name.count; i++) {
+        const char *name = shared.name.at[i];
+        text_printf(out, "#define %s %s_%s\n", name, p->shared, name);
+    }
     text_add(out, "/* begin runtime/, what the model uses of it */\n");
     print_all(p, out, PRINT_FRONT);
     text_add(out, "/* end runtime/ */\n\n");

@@ -11,6 +11,12 @@ typedef struct Pieces Pieces;
 Pieces *pieces_new(Arena *arena, const NameList *features);
 /* Of a program for a graphics processor: runtime/cuda.h defines what it may in place of others. */
 Pieces *pieces_of_device(Arena *arena, const NameList *features);
+/* Of a program in several files: what the runtime has once for all callers is defined in one of
+ * them, and its names begin with `prefix`, since other programs have such functions too. `defines`:
+ * those that this file defines for others. NULL: it only declares those that it uses. */
+void pieces_share(Pieces *pieces, const char *prefix, const NameList *defines);
+/* Adds the names of those that are only declared. */
+void pieces_shared(const Pieces *pieces, NameList *names);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

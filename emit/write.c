@@ -19,6 +19,17 @@ const char *path_base(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
+const char *path_stem(Arena *arena, const char *path) {
+    const char *base = path_base(path), *dot = strrchr(base, '.');
+    return dot != NULL && dot != base ? str_ndup(arena, base, (size_t)(dot - base)) : base;
+}
+
+const char *path_numbered(Arena *arena, const char *path, int number) {
+    const size_t n = strlen(path);
+    const bool named = n > 2 && str_eq(path + n - 2, ".c");
+    return str_printf(arena, "%.*s.%d.c", (int)(named ? n - 2 : n), path, number);
+}
+
 void text_comment(Text *out, const char *s) {
     for (; *s != 0; s++) {
         char pair[3] = {s[0], s[1], 0};

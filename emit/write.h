@@ -19,6 +19,8 @@ typedef struct {
 Emit emit_open(Compile *c, const Program *p, const Source *source);
 
 const char *path_base(const char *path); /* behind the last slash */
+const char *path_stem(Arena *arena, const char *path); /* of that, up to its last dot */
+const char *path_numbered(Arena *arena, const char *path, int number); /* net.c -> net.1.c */
 /* A statement in lines of at most 100 columns, if it can be broken behind commas and `||`. */
 void text_wrapped(Text *out, const char *indent, const char *s);
 /* For a comment: no end and no start of a comment inside, no trigraph and no control character. */

@@ -36,6 +36,22 @@
 #define MD_RESTRICT
 #endif
 
+/* MD_SHARED and MD_SHARED_NOINLINE, in the place of static and MD_NOINLINE: functions of a model in
+ * several files, defined in one of them, called from others, seen by nothing else. */
+#if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)
+#define MD_SHARED __attribute__((visibility("hidden")))
+#else
+#define MD_SHARED
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define MD_SHARED_NOINLINE MD_SHARED __attribute__((noipa))
+#elif defined(__GNUC__)
+#define MD_SHARED_NOINLINE MD_SHARED __attribute__((noinline))
+#else
+#define MD_SHARED_NOINLINE MD_SHARED
+#endif
+
 /* MD_CONST, before one of these: a function of its arguments and of nothing else, which a compiler
  * may call or not. */
 #if defined(__GNUC__)

@@ -34,11 +34,15 @@ int files_read(Compile *c, Text *text) {
     return code;
 }
 
-enum { OUTPUTS = 3 };
+enum { OUTPUTS = 3 }; /* and what --split adds */
 
-/* The files that a compile writes; gives how many. */
+/* The files that a compile writes, those of --split first; gives how many. */
 static int compile_outputs(Compile *c, Output *output) {
     int n = 0;
+    while (n < c->opt.split) {
+        output[n] = (Output){"--split", path_numbered(&c->arena, c->opt.output, n + 1)};
+        n++;
+    }
     if (c->opt.output) {
         output[n++] = (Output){"-o", c->opt.output};
     }
@@ -69,11 +73,31 @@ static bool outputs_apart(Compile *c, const Program *p, const Output *output, in
     return output_apart(c, output, count, &all);
 }
 
+/* Does a file hold this text already? Then it is left as it is, and what is made of it need not be
+ * made again. */
+static bool is_written(const char *path, const Text *text) {
+    FILE *in = fopen(path, "rb");
+    if (!in) {
+        return false;
+    }
+    char block[65536];
+    size_t at = 0, n;
+    bool same = true;
+    while (same && (n = fread(block, 1, sizeof block, in)) > 0) {
+        same = n <= text->len - at && memcmp(block, text->at + at, n) == 0;
+        at += n;
+    }
+    same = same && ferror(in) == 0 && at == text->len;
+    fclose(in);
+    return same;
+}
+
 /* Program -> text. */
 int files_emit(Compile *c, const Program *p, uint32_t source) {
     const Source *text = &c->diag.sources.at[source];
     bool report_alone = c->opt.command == COMMAND_REPORT;
-    Output output[OUTPUTS];
+    const int units = report_alone ? 0 : c->opt.split;
+    Output *output = ARENA_ARRAY(&c->arena, Output, OUTPUTS + units);
     int count = report_alone ? 0 : compile_outputs(c, output);
     if (!outputs_apart(c, p, output, count)) {
         return EXIT_USAGE;
@@ -91,11 +115,26 @@ int files_emit(Compile *c, const Program *p, uint32_t source) {
         }
     }
     int code = budget_check(c, p);
-    for (int i = 0; i < count && code == EXIT_OK; i++) {
+    Text *unit = ARENA_ARRAY(&c->arena, Text, units + 1), whole = {.arena = &c->arena};
+    for (int i = 0; i < units; i++) {
+        unit[i].arena = &c->arena;
+    }
+    if (units > 0 && code == EXIT_OK) {
+        emit_module_split(&whole, unit, units, c, p, text);
+    }
+    for (int i = 0; i < units && code == EXIT_OK; i++) {
+        code = is_written(output[i].path, &unit[i]) ? EXIT_OK
+                                                    : outputs_add(&files, output[i].path, &unit[i]);
+    }
+    for (int i = units; i < count && code == EXIT_OK; i++) {
         Arena arena = {0};
         Text out = {.arena = &arena};
         if (str_eq(output[i].option, "-o")) {
-            emit_module(&out, c, p, text);
+            if (units > 0) {
+                text_addn(&out, whole.at, whole.len);
+            } else {
+                emit_module(&out, c, p, text);
+            }
         } else if (str_eq(output[i].option, "-H")) {
             emit_header(&out, c, p, text);
         } else {

@@ -48,6 +48,7 @@ const char options_usage[] =
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
+    "  --split=N          kernels in N more files, FILE.1.c to FILE.N.c, compiled side by side\n"
     "  --target=NAME      c (default); cuda: CUDA C++ for nvcc, with --no-main alone\n"
     "  --line             #line directives: a debugger shows the source\n"
     "  --prefix=NAME      of emitted names (file stem)\n"
@@ -92,7 +93,8 @@ typedef enum {
     O_FOR,
     O_CC,
     O_DATA,
-    O_GROWTH
+    O_GROWTH,
+    O_SPLIT
 } ValueOption;
 static const struct {
     const char *name;
@@ -121,6 +123,7 @@ static const struct {
     {"--cc", O_CC},
     {"--data", O_DATA},
     {"--max-growth", O_GROWTH},
+    {"--split", O_SPLIT},
 };
 static const char *const flag_options[] = {
     "--no-main", "--line", "--profile", "-MD",    "-MP",       "--report", "--stats",
@@ -174,13 +177,15 @@ static const struct {
     {"--no-main", OF_MODEL},
     {"--line", OF_MODEL},
     {"--profile", COMPILES},
+    {"--split", COMPILES},
     {"--prefix", OF_MODEL},
     {"-Werror", OF_MODEL},
 };
 
 /* Options that mean something to programs of the host only. */
 enum { HOST_OPTION = 40 }; /* bit of the first in Options.given */
-static const char *const host_options[] = {"--for", "--threads", "--blas", "--runtime"};
+static const char *const host_options[] = {"--for", "--threads", "--blas", "--runtime",
+                                           "--split"};
 
 static const char *command_name(Command command) {
     size_t k = 0;
@@ -410,6 +415,8 @@ static int set_machine(Compile *c, const char *name) {
         str_printf(&c->arena, "--for knows no machine '%s'; it knows %s", name, names.at), NULL);
 }
 
+enum { SPLIT_MOST = 64 }; /* files */
+
 static int set_value(Compile *c, ValueOption id, const char *value) {
     Options *opt = &c->opt;
     int64_t n;
@@ -434,6 +441,12 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
             return usage_error("--threads wants a number from 1 to 1024, got", value);
         }
         opt->threads = (int)n;
+        break;
+    case O_SPLIT:
+        if (!parse_integer(value, 1, SPLIT_MOST, &n)) {
+            return usage_error("--split wants a number of files from 1 to 64, got", value);
+        }
+        opt->split = (int)n;
         break;
     case O_PREFIX: opt->prefix = value; break;
     case O_DUMP: opt->dump = value; break;
@@ -632,6 +645,23 @@ static int check_target(Options *opt) {
     return opt->target == &target_cuda ? check_device(opt) : EXIT_OK;
 }
 
+/* Several files have names, and each is compiled alone. */
+static int check_split(const Options *opt) {
+    if (opt->split == 0) {
+        return EXIT_OK;
+    }
+    if (!opt->output || str_eq(opt->output, "-")) {
+        return usage_error("--split names its files by the one that -o names: give -o FILE.c",
+                           NULL);
+    }
+    const char *other = opt->whole_runtime ? "--runtime=whole" : opt->line ? "--line" : NULL;
+    if (other) {
+        fprintf(stderr, "mdlc: '%s' does not go with '--split': leave one of them out\n", other);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
 /* An option that would have no effect is a mistake too. */
 static int check_options(Options *opt) {
     for (size_t k = 0; k < sizeof narrow_options / sizeof *narrow_options; k++) {
@@ -652,7 +682,8 @@ static int check_options(Options *opt) {
                            "beside",
                            command_name(opt->command));
     }
-    int code = check_target(opt);
+    int code = check_split(opt);
+    code = code == EXIT_OK ? check_target(opt) : code;
     return code == EXIT_OK ? check_files(opt) : code;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/graph.h"
 #include "compiler/program.h"
 #include "emit/module.h"
+#include "emit/prefix.h"
 #include "lang/elab.h"
 #include "passes/check.h"
 #include "passes/late.h"

@@ -4,6 +4,7 @@
 #       [BUDGET SIZE]         the most bytes for all regions; the build fails where that is not enough
 #       [PREFIX NAME]         of the emitted names and of the header (the stem of FILE)
 #       [THREADS N]           the most threads that the bound provides for; 1 needs no OpenMP
+#       [SPLIT N]             kernels in N more C files, which are compiled side by side
 #       [MAIN]                an executable that trains, evaluates and predicts, in place of a library
 #       [SHARED | STATIC]     the library's kind (STATIC)
 #       [REPORT]              writes PREFIX.report.json beside; its path is in the property MDLC_REPORT
@@ -79,7 +80,7 @@ endfunction()
 
 function(mdlc_add_model name)
     cmake_parse_arguments(PARSE_ARGV 1 MODEL "MAIN;REPORT;BLAS;SHARED;STATIC"
-        "SOURCE;BUDGET;PREFIX;THREADS" "DEFINES;OPTIONS;FLAGS")
+        "SOURCE;BUDGET;PREFIX;THREADS;SPLIT" "DEFINES;OPTIONS;FLAGS")
     _mdlc_check_arguments(${name})
     get_filename_component(source "${MODEL_SOURCE}" ABSOLUTE)
     if(NOT EXISTS "${source}")
@@ -102,6 +103,12 @@ function(mdlc_add_model name)
     endif()
     if(MODEL_THREADS)
         list(APPEND options "--threads=${MODEL_THREADS}")
+    endif()
+    if(MODEL_SPLIT)
+        list(APPEND options "--split=${MODEL_SPLIT}")
+        foreach(number RANGE 1 ${MODEL_SPLIT})
+            list(APPEND outputs "${folder}/${prefix}.${number}.c")
+        endforeach()
     endif()
     if(MODEL_BLAS)
         list(APPEND options --blas=openblas)

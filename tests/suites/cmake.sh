@@ -103,7 +103,7 @@ cmake_minimum_required(VERSION 3.20)
 project(keywords LANGUAGES $languages)
 find_package(mdlc 0.1 REQUIRED CONFIG)
 mdlc_add_model(one SOURCE spiral.mdl PREFIX spiral THREADS 1 FLAGS -O1 -DMARK=1)
-mdlc_add_model(two SOURCE spiral.mdl PREFIX other SHARED OPTIONS --precision=f64 --checks=nan DEFINES HIDDEN=8 B=20)
+mdlc_add_model(two SOURCE spiral.mdl PREFIX other SHARED SPLIT 2 OPTIONS --precision=f64 --checks=nan DEFINES HIDDEN=8 B=20)
 set(MDLC_C_FLAGS "-O1 -DMARK=2")
 set(MDLC_C_FLAGS_NATIVE "")
 mdlc_add_model(three SOURCE spiral.mdl PREFIX third REPORT)
@@ -138,6 +138,7 @@ line one/spiral.c | grep -q -e '-ffp-contract=off .*-O1 .*-DMARK=1' && pass || f
 line one/spiral.c | grep -q -e '-march=native' && pass || fail "keywords: the machine's own flags" "$(line one/spiral.c)"
 line three/third.c | grep -q -e '-O1 -DMARK=2' && pass || fail "keywords: MDLC_C_FLAGS" "$(line three/third.c)"
 line three/third.c | grep -q -e '-ffp-contract' -e '-march' && fail "keywords: MDLC_C_FLAGS" "$(line three/third.c)" || pass
+line two/other.2.c | grep -q -e '-ffp-contract=off' && pass || fail "keywords: SPLIT" "$(line two/other)"
 line one/spiral.c | grep -q fopenmp && fail "keywords: THREADS 1 builds with OpenMP" || pass
 line train.c | grep -q -e -O3 -e fopenmp -e MARK && fail "keywords: a program gets the model's flags" "$(line train.c)" || pass
 grep -q 'Options: --threads=1 ' "$build/mdlc/one/spiral.c" && pass || fail "keywords: THREADS" "$(sed -n 3p "$build/mdlc/one/spiral.c")"

@@ -16,6 +16,7 @@
 
 #include "compiler/sha256.h"
 #include "emit/module.h"
+#include "emit/prefix.h"
 #include "emit/report.h"
 #include "passes/check.h"
 #include "passes/plan/plan.h"
