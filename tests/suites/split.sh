@@ -44,10 +44,8 @@ twins() {
 }
 sed 's/synthetic(512_000/synthetic(1_000/' samples/cnf.mdl >"$scratch/flow.mdl"
 twins flow 4 "$scratch/flow.mdl" "--steps 1 --seed 3"
-twins digits 2 samples/digits.mdl "--steps 30 --seed 1"
-twins checked 3 samples/digits.mdl "--steps 30 --seed 1" --checks=canary,nan
 twins profiled 2 samples/digits.mdl "--steps 5 --seed 1" --profile
-twins halves 2 samples/digits.mdl "--steps 30 --seed 1" '--precision=bf16, always'
+twins halves 3 samples/digits.mdl "--steps 30 --seed 1" '--precision=bf16, always' --checks=canary,nan
 sed 's/dim B = 32/dim B = 4/; s/file img = "images.npy"/file img = synthetic(8, seed = 1)/; /file lab/d; s/= img;/= normal(0, 1);/; s/= lab;/= u8(randint(0, 10));/' tests/suites/resnet20.mdl >"$scratch/residual.mdl"
 twins residual 6 "$scratch/residual.mdl" "--steps 1 --seed 1"
 
