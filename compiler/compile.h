@@ -48,7 +48,7 @@ typedef struct {
     bool depend_rules;   /* -MP: a rule for each module too */
     bool line;           /* --line: a debugger shows the source */
     bool no_main;
-    int split; /* --split: that many more C files; 0: one alone */
+    int split;           /* --split: that many more C files; 0: one alone */
     bool profile;       /* --profile: the program notes how long its calls take */
     bool whole_runtime; /* --runtime=whole */
     bool openblas;

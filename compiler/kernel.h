@@ -175,8 +175,8 @@ struct Stmt {
     int axis;           /* FOR */
     const Index *begin; /* FOR, outermost axis of a FOLD: starts here; NULL: 0 */
     int64_t span;       /* and runs over this many, cut off at the extent; 0: to the extent */
-    const Index *until; /* FOR, FOLD of one axis: the turns from this one on, whole EDGE_UNITs, are
-                           left out, since all that they do is to store `rest`; NULL: none */
+    const Index *until; /* FOR, FOLD of one axis: the turns from this one on, a multiple of `lanes`,
+                           are left out, since all that they do is to store `rest`; NULL: none */
     int parallel;       /* FOR: so many nested loops, from this one on, in parallel; 0: serial */
     bool simd;
     bool unroll;        /* FOR of a constant number of turns: written out inside a simd loop */

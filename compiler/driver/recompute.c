@@ -419,11 +419,13 @@ static void try_parts(Search *s, const GradPlan *base) {
 static GradPlan usual_plan(const Search *s) {
     const GradPlan plan = {.save = GRAD_SAVE_CALLS};
     const int64_t largest = chunk_largest(s->entry->region);
-    Cost whole = {0};
+    if (largest / WORTH_ROWS < MOST_ROWS) {
+        return plan;
+    }
+    const Cost whole = try_plan(s, &plan, ANY);
     for (int64_t rows = MOST_ROWS; rows <= largest / WORTH_ROWS; rows *= 2) {
         GradPlan by_rows = plan;
         by_rows.rows = rows;
-        whole = rows == MOST_ROWS ? try_plan(s, &plan, ANY) : whole;
         const Cost cost = try_plan(s, &by_rows, ANY);
         const int64_t more = (cost.flops - cost.again) - (whole.flops - whole.again);
         if (more <= whole.flops / SAME_WORK && cost.arena < whole.arena) {

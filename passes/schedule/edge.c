@@ -126,12 +126,11 @@ static Rest rest_of(Edge *x, const Expr *e);
 /* Both are known; false: which place is the later one is not. */
 static bool later(Edge *x, const Index *a, const Index *b, const Index **place) {
     IndexTable *t = &x->k->index;
-    int64_t ahead = 0;
     *place = a ? a : b;
     if (a && b && a != b) {
         const Index *d = index_add(t, a, index_scale(t, b, -1));
         *place = d->least >= 0 ? a : b;
-        return d->least >= 0 || d->most <= 0 || (index_is_const(d, &ahead) && ahead <= 0);
+        return d->least >= 0 || d->most <= 0;
     }
     return true;
 }

@@ -225,6 +225,7 @@ void cuda_sums(KernelBuild *b, const Part *part, RootList *roots);
 /* Makes one loop of the two that touch a workspace of the finished statements, slice by slice;
  * gives the elements of it that each thread needs then, or 0, and nothing is done. */
 int64_t loops_join(Kernel *k, Arena *scratch, Arg *arg);
+
 /* --- edge.c --- */
 /* Loops of the finished statements that go through rows of which the rest is known end there. */
 void loops_end_early(Kernel *k, Arena *scratch);
