@@ -11,6 +11,10 @@
 # (default ~/.cache/mdlc-bench), JAX from MDLC_JAX (default the same), which lie outside of the tree;
 # what is not there has no column. 64 batches take turns, on all sides. The ratio is to the best peer.
 #
+# With PRECISION=bf16 or f16 trains are in 16 bits for the machine FOR (default native), as PyTorch's are
+# under autocast; JAX has no column then, and two more say what ours takes in f32, in turn with the rest,
+# and how much longer that is. There are no predictions, since precision is that of trains.
+#
 # Single operations follow, beside PyTorch's eager ones, and what compiling takes.
 #
 # The limit is that of programs compiled with --profile: what the step needs by the report, FLOPs of
@@ -35,6 +39,17 @@ if ! have "$PYTHON" && [ "$torch$jax" != -- ]; then
     echo "bench: no $PYTHON, which lets the peers take turns"
 fi
 
+: "${PRECISION:=f32}"
+case $PRECISION in
+    f32) halves= ;;
+    bf16 | f16)
+        halves="--precision=$PRECISION --for=${FOR:-native}" jax=- PREDICTS=
+        EMITTED_FLAGS=$("$MDLC" flags "--for=${FOR:-native}") || exit 1
+        ;;
+    *) echo "bench: PRECISION is f32, bf16 or f16, not '$PRECISION'"; exit 2 ;;
+esac
+export PRECISION
+
 # shellcheck disable=SC2086
 $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -I. tests/bench/limit.c -o "$scratch/limit" || exit 1
 
@@ -44,24 +59,31 @@ build() { # NAME SOURCE BATCH WIDTH CLASSES [OPTION...], if it is asked for
     name=$1 source=$2 batch=$3 width=$4 classes=$5
     shift 5
     upper=$(printf '%s' "$name" | tr '[:lower:]' '[:upper:]')
-    "$MDLC" "$@" --no-main --prefix "$name" "$source" -o "$scratch/$name.c" -H "$scratch/$name.h" || exit 1
+    if [ -n "$halves" ]; then
+        emit "$@" && step "$scratch/$name-f32"
+        # shellcheck disable=SC2086
+        set -- "$@" $halves
+    fi
+    emit "$@"
     step "$scratch/$name"
     grep -q '^entry predict' "$source" && batch=1 step "$scratch/$name-predict" -DPREDICT
     "$MDLC" report "$@" --format=json "$source" >"$scratch/$name.json" || exit 1
 }
+emit() { "$MDLC" "$@" --no-main --prefix "$name" "$source" -o "$scratch/$name.c" -H "$scratch/$name.h" || exit 1; }
 step() { # PROGRAM [FLAG]
     # shellcheck disable=SC2086
     $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -std=gnu11 -I"$scratch" "-DMODEL_HEADER=\"$name.h\"" \
         "-DMODEL=$name" "-DM(x)=${name}_##x" "-DM_MACRO(x)=${upper}_##x" "-DBATCH=$batch" "-DWIDTH=$width" \
         "-DCLASSES=$classes" ${2:-} tests/bench/step.c "$scratch/$name.c" -lm -o "$1" || exit 1
 }
-# times_of WHAT PROGRAM: microseconds of all sides, in turn, of net `name` on `threads` threads.
+# times_of WHAT PROGRAM [BESIDE]: microseconds of all sides, in turn, of net `name` on `threads` threads; those of
+# BESIDE at the end.
 times_of() {
     if [ "$torch$jax" != -- ]; then
-        "$PYTHON" tests/bench/turns.py "$name" "$threads" "$1" "$2" "$torch" "$jax"
+        "$PYTHON" tests/bench/turns.py "$name" "$threads" "$1" "$2" "$torch" "$jax" ${3:+"$3"}
     else
         "$2" 0.5 >/dev/null
-        echo "$("$2" 2) nan nan nan"
+        echo "$("$2" 2) nan nan nan ${3:+$("$3" 2)}"
     fi
 }
 # needed NAME KEY: a number of the train of its report.
@@ -81,21 +103,25 @@ build gpt2 tests/bench/gpt2.mdl 4 65 10
 build gpt2long tests/bench/gpt2.mdl 1 1025 10 -D B=1 -D T=1024
 build mse tests/bench/mse.mdl 1000 10000 10
 
-echo "net     threads   mdlc us   eager us   compiled us     jax us   ratio   limit us (flops, bytes)   of the limit"
+echo "net     threads   mdlc us   eager us   compiled us     jax us   ratio   limit us (flops, bytes)   of the limit${halves:+     f32 us   times}"
 for name in ${NETS:-$nets}; do
     for threads in ${THREADS:-1 2}; do
         OMP_NUM_THREADS=$threads
         export OMP_NUM_THREADS
-        rates=$("$scratch/limit")
-        times=$(times_of fit "$scratch/$name") || exit 1
-        echo "$name $threads $times $rates $(needed $name flops_of_products) $(needed $name bytes_once)" | awk '{
+        rates=$("$scratch/limit" "$PRECISION")
+        times=$(times_of fit "$scratch/$name" ${halves:+"$scratch/$name-f32"}) || exit 1
+        beside=
+        [ -z "$halves" ] || beside=${times##* } times=${times% *}
+        echo "$name $threads $times $rates $(needed $name flops_of_products) $(needed $name bytes_once) $beside" | awk '{
             flops = $9 / ($7 * 1e9) * 1e6
             bytes = $10 / ($8 * 1e9) * 1e6
             limit = flops > bytes ? flops : bytes
             best = 0
             for (i = 4; i <= 6; i++) if ($i != "nan" && (best == 0 || $i + 0 < best)) best = $i + 0
             ratio = best > 0 ? sprintf("%.2f", best / $3) : "-"
-            printf "%-7s %7d %9.1f %10s %13s %10s %7s   %.1f (%.1f, %.1f) %15.0f %%\n", $1, $2, $3, $4, $5, $6, ratio, limit, flops, bytes, 100 * limit / $3
+            printf "%-7s %7d %9.1f %10s %13s %10s %7s   %.1f (%.1f, %.1f) %15.0f %%", $1, $2, $3, $4, $5, $6, ratio, limit, flops, bytes, 100 * limit / $3
+            if ($11 != "") printf " %10.1f %7.2f", $11, $11 / $3
+            print ""
         }'
     done
 done
@@ -108,7 +134,7 @@ for name in ${PREDICTS-${NETS:-$nets}}; do
     for threads in ${THREADS:-1 2}; do
         OMP_NUM_THREADS=$threads
         export OMP_NUM_THREADS
-        rates=$("$scratch/limit")
+        rates=$("$scratch/limit" f32)
         times=$(times_of predict "$scratch/$name-predict") || exit 1
         flops=$(sed -n '/"name":"predict"/,/"calls":/s/^.*,"flops_of_products":\([0-9]*\).*/\1/p' "$scratch/$name.json" | head -n 1)
         weights=$(sed -n 's/^.*_PARAMS_BYTES *= *\([0-9]*\).*/\1/p;s/^#define .*_PARAMS_BYTES  *\([0-9]*\).*/\1/p' "$scratch/$name.h" | head -n 1)

@@ -4,6 +4,7 @@
     torch_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|mobile|unet|lstm|gpt|gpt2|gpt2long|mse THREADS fit|predict
 
 With DEVICE=cuda on a graphics processor, in f32 throughout (no TF32), where a step ends when the device has.
+With PRECISION=bf16 or f16 under autocast, in f16 with a GradScaler.
 
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
@@ -25,6 +26,7 @@ LETTERS = 50257 if case in ("gpt2", "gpt2long") else 65
 TEXTS = {"lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65), "gpt2long": (1, 1025)}  # batch, letters
 SECONDS, BATCHES = 1.0, 4 if case == "mse" and not predicts else 64  # batches take turns, see step.c
 DEVICE = os.environ.get("DEVICE", "cpu")
+HALF = {"bf16": torch.bfloat16, "f16": torch.float16}.get(os.environ.get("PRECISION", "f32"))
 torch.set_num_threads(threads)
 torch.set_default_device(DEVICE)
 torch.backends.cudnn.allow_tf32 = False
@@ -162,6 +164,27 @@ class Chain(nn.Sequential):
         super().__init__(*layers)
 
 
+def update_of(loss_of, optimizer, compiled, before=lambda: None):
+    """A step on a batch: the loss, in the precision that is asked for, gradients and an update."""
+    scaler = torch.amp.GradScaler(DEVICE, enabled=HALF == torch.float16)
+
+    def cast(*batch):
+        with torch.autocast(DEVICE, dtype=HALF or torch.bfloat16, enabled=HALF is not None):
+            return loss_of(*batch)
+
+    loss = torch.compile(cast) if compiled else cast
+
+    def update(*batch):
+        optimizer.zero_grad(set_to_none=True)
+        scaler.scale(loss(*batch)).backward()
+        scaler.unscale_(optimizer)
+        before()
+        scaler.step(optimizer)
+        scaler.update()
+
+    return update
+
+
 def small_step(compiled):
     """The update of a DQN on a batch that is there, or of 4-8096-4."""
     dqn = case == "dqn"
@@ -178,13 +201,10 @@ def small_step(compiled):
             goal = x[:, 8] + 0.99 * (1 - x[:, 9]) * target(x[:, 4:8]).max(1).values
         return F.mse_loss(net(x[:, :4]).gather(1, act).squeeze(1), goal)
 
-    if compiled:
-        loss_of = torch.compile(loss_of)
+    update = update_of(loss_of, optimizer, compiled)
 
     def step():
-        optimizer.zero_grad(set_to_none=True)
-        loss_of(next(batches)).backward()
-        optimizer.step()
+        update(next(batches))
 
     for _ in range(30):
         step()
@@ -248,15 +268,10 @@ def make_step(compiled):
             return ((net(x) - x.view(-1, 3, 64, 64)) ** 2).mean()
         return F.cross_entropy(net(x), y, label_smoothing=0.1 if digits else 0.0)
 
-    if compiled:
-        loss_of = torch.compile(loss_of)
+    update = update_of(loss_of, optimizer, compiled, lambda: digits and torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0))
 
     def step():
-        optimizer.zero_grad(set_to_none=True)
-        loss_of(next(batches), y).backward()
-        if digits:
-            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
+        update(next(batches), y)
         if rate:
             rate.step()
 

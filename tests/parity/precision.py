@@ -1,8 +1,10 @@
 """Losses of the PyTorch twins of tests/suites/precision.mdl (gpt) and halves.mdl (mlp, conv): in f32, under
-autocast to bfloat16, and under autocast to float16 with a GradScaler; a line a step.
+autocast to bfloat16, and under autocast to float16 with a GradScaler; a line a step. Behind them those of
+conv with nine seeds (conv1 to conv9).
 
-    precision --seed 3 --steps 0 --save gpt.st; halves fit --seed 3 --steps 0 --save digits.st
-    python tests/parity/precision.py gpt.st digits.st > tests/suites/precision.txt
+    precision --seed 3 --steps 0 --save gpt.st
+    for seed in 1 2 3 4 5 6 7 8 9; do halves fit --seed $seed --steps 0 --save $seed.st; done
+    python tests/parity/precision.py gpt.st 3.st [1-9].st > tests/suites/precision.txt
 """
 import json
 import sys
@@ -112,6 +114,7 @@ for name, kind, weights in (
     ("gpt", Gpt, load(sys.argv[1])),
     ("mlp", Digits, below("mlp.", digits)),
     ("conv", Digits, below("lenet.", digits)),
+    *((f"conv{i + 1}", Digits, below("lenet.", load(path))) for i, path in enumerate(sys.argv[3:])),
 ):
     for row in zip(*(losses(kind, weights, half) for half in KINDS)):
         print(name, "%.6g %.6g %.6g" % row)
