@@ -188,6 +188,7 @@ struct Stmt {
     const Arg *arg;     /* STORE */
     const Index *index; /* STORE */
     const Expr *rest;   /* STORE: the constant of the turns left out; NULL: nothing is stored */
+    int64_t rests;      /* FOR, FOLD: so many of these at most store it; 0: all */
     OpCode add;         /* STORE: OP_ADD, OP_MUL, OP_MAX, OP_MIN combines; OP_CONST overwrites */
     uint32_t owner;     /* STORE: Loc.owner of what it makes */
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */

@@ -155,7 +155,7 @@ static void write_order(Writer *w, const Ordering *o) {
 static void write_stmt(Writer *w, const Stmt *s) {
     const int64_t facts[] = {
         s->kind,   s->axis, s->span,  s->parallel, s->simd,
-        s->unroll, s->held, s->add,   s->lanes,    s->parts,
+        s->unroll, s->held, s->add,   s->lanes,    s->parts, s->rests,
         s->parallel > 0 ? stmt_team(w->k, s) : 0};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         number(w, facts[i]);

@@ -75,6 +75,7 @@ struct Buf {
     Loc loc;
     int per_thread; /* WORK: number of equal parts, one a thread; 0: one */
     bool saved;     /* lives from the forward to the backward part */
+    int64_t near;   /* where column less row is less, it is written; 0: everywhere */
     /* made by the planner */
     const Buf *again; /* it holds the value of this one, made again; NULL: its own */
     Buf *storage;     /* itself, or the Buf whose bytes it uses */

@@ -19,6 +19,7 @@ typedef struct {
     bool trains, rings, hypers, scalars; /* entries */
     bool blind;                          /* rows that no function evaluates */
     bool halves;                         /* anywhere */
+    bool near;                           /* matrices of which a part is written */
     bool fetches;                        /* memory that is asked for before it is read */
 } Has;
 
@@ -89,6 +90,9 @@ static void look_at_entries(const Emit *e, Has *has) {
             bool result = out_is_result(entry->out.at[k].role);
             has->halves = has->halves ||
                           (result && elem_is_half(result_buf(e->p->entry.at[i], k)->type->elem));
+        }
+        for (int k = 0; k < e->p->entry.at[i]->buf.count; k++) {
+            has->near = has->near || e->p->entry.at[i]->buf.at[k]->near > 0;
         }
         for (int k = 0; k < entry->input.count; k++) {
             const Slot *slot = entry->input.at[k];
@@ -170,6 +174,7 @@ void features_add(const Emit *e, NameList *features) {
         {"hypers", has.hypers},                          /* scalars of --set beside inputs */
         {"scalars", has.scalars},                        /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
+        {"near", has.near}, /* matrices that are not written as a whole */
         {"fetches", has.fetches},
         {"blind", has.blind},
         {"pairs", profile_has_pairs(e)}, /* that a profile measures */

@@ -344,9 +344,9 @@ static void print_rest(Style *s, const Stmt *st, const char *first) {
     if (!any) {
         return;
     }
+    const char *end = st->rests > 0 ? turns_most(s, axis, first, st->rests) : turns_extent(s, axis);
     line(s, "MD_IVDEP");
-    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, turns_extent(s, axis),
-         name);
+    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
     s->depth++;
     for (int i = 0; i < st->body.count; i++) {
         Stmt store = *st->body.at[i];

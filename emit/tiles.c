@@ -359,19 +359,19 @@ static const char *axes_text(Arena *arena, const char *name, const md_tile_axis 
 }
 
 static const char *flags_text(Arena *arena, int64_t is) {
+#define FLAG(name)                                                                                 \
+    { MD_TILE_##name, #name }
     static const struct {
         int64_t flag;
         const char *name;
-    } flags[] = {
-        {MD_TILE_ADD, "ADD"},           {MD_TILE_SHARED, "SHARED"},   {MD_TILE_NO_C, "NO_C"},
-        {MD_TILE_IN_PLACE, "IN_PLACE"}, {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
-        {MD_TILE_DOTS, "DOTS"},         {MD_TILE_ALONG, "ALONG"},     {MD_TILE_KEPT, "KEPT"},
-        {MD_TILE_UNCUT, "UNCUT"},       {MD_TILE_LISTED, "LISTED"},   {MD_TILE_NEXT, "NEXT"},
-        {MD_TILE_CLAIMED, "CLAIMED"},   {MD_TILE_HELPED, "HELPED"},   {MD_TILE_TAKEN, "TAKEN"},
-        {MD_TILE_HALF, "HALF"},         {MD_TILE_F16, "F16"},         {MD_TILE_EXACT, "EXACT"},
-        {MD_TILE_SINGLE, "SINGLE"},     {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
-        {MD_TILE_WIDE_A, "WIDE_A"},     {MD_TILE_WIDE_B, "WIDE_B"},   {MD_TILE_ACROSS, "ACROSS"},
-        {MD_TILE_STREAMS, "STREAMS"},   {MD_TILE_EARLY, "EARLY"}};
+    } flags[] = {FLAG(ADD),     FLAG(SHARED), FLAG(NO_C),         FLAG(IN_PLACE),
+                 FLAG(SWAPPED), FLAG(PACKED), FLAG(DOTS),         FLAG(ALONG),
+                 FLAG(KEPT),    FLAG(UNCUT),  FLAG(LISTED),       FLAG(NEXT),
+                 FLAG(CLAIMED), FLAG(HELPED), FLAG(TAKEN),        FLAG(HALF),
+                 FLAG(F16),     FLAG(EXACT),  FLAG(SINGLE),       FLAG(SPAN),
+                 FLAG(MADE),    FLAG(WIDE_A), FLAG(WIDE_B),       FLAG(ACROSS),
+                 FLAG(STREAMS), FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD)};
+#undef FLAG
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {

@@ -258,13 +258,16 @@ static bool is_dense(const Buf *buf) {
     return buf->bytes == type_count(*buf->type) * (int64_t)elem_bytes(buf->type->elem);
 }
 
+/* In one place, all of it written. */
+static bool lies_still(const Access *a) {
+    return a->slice[0] == NULL && is_dense(buf_local(a->buf)) && buf_first(a->buf)->near == 0;
+}
+
 static void add_look(const Emit *e, int place, const Buf *buf, Words *looks) {
-    if (is_dense(buf)) {
-        VEC_PUSH(e->arena, looks,
-                 str_printf(e->arena, "{%d, %s, %lld, %s, %lld}", place, region_of(buf),
-                            (long long)buf->offset, form_of(buf->type->elem),
-                            (long long)type_count(*buf->type)));
-    }
+    VEC_PUSH(e->arena, looks,
+             str_printf(e->arena, "{%d, %s, %lld, %s, %lld}", place, region_of(buf),
+                        (long long)buf->offset, form_of(buf->type->elem),
+                        (long long)type_count(*buf->type)));
 }
 
 /* What places give that lies still and dense; the rest is told of where it is written. */
@@ -274,13 +277,15 @@ static const char *print_looks(const Emit *e, const ProgramEntry *entry, const T
     for (int i = 0; i < t->step.count; i++) {
         const AccessList *access = &t->step.at[i]->access;
         for (int k = 0; looked_at(t->step.at[i]) != NULL && k < access->count; k++) {
-            if (is_looked_at(&access->at[k]) && access->at[k].slice[0] == NULL) {
+            if (is_looked_at(&access->at[k]) && lies_still(&access->at[k])) {
                 add_look(e, i, buf_local(access->at[k].buf), &looks);
             }
         }
     }
     for (int i = 0; i < t->given.count; i++) {
-        add_look(e, t->step.count + i, t->given.at[i], &looks);
+        if (is_dense(t->given.at[i])) {
+            add_look(e, t->step.count + i, t->given.at[i], &looks);
+        }
     }
     if (looks.count == 0) {
         return ",\n    NULL, 0";
@@ -333,6 +338,20 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
 }
 
 /* ---- the lines of the function -------------------------------------------------------------- */
+
+/* Of matrices that are written near the diagonal, those behind the first `lead` axes: rows in all,
+ * their length, rows of one, and how far ahead. */
+static const char *near_of(const Emit *e, const Buf *buf, int lead) {
+    const int64_t *dim = buf->type->dim;
+    const int rank = buf->type->rank;
+    int64_t rows = 1;
+    for (int i = lead; i < rank - 1; i++) {
+        rows *= dim[i];
+    }
+    return str_printf(e->arena, "%lld, %lld, %lld, %lld", (long long)rows,
+                      (long long)dim[rank - 1], (long long)dim[rank - 2],
+                      (long long)buf_first(buf)->near);
+}
 
 /* Rows, length and stride of what `a` touches behind its first `lead` axes; NULL: no such form. */
 static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
@@ -398,14 +417,15 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
             text_printf(&at, " + i%d * %lld", a->slice[lead]->index,
                         (long long)a->buf->stride[lead]);
         }
-        if (!nan && lead == 0 && is_dense(buf_local(a->buf))) {
+        if (!nan && lies_still(a)) {
             still = true;
             continue;
         }
-        const char *rows = rows_of(e, a->buf, lead);
+        const bool near = buf_first(a->buf)->near > 0;
+        const char *rows = near ? near_of(e, a->buf, lead) : rows_of(e, a->buf, lead);
+        const char *look = nan ? "md_trace_rows" : near ? "MD_TRACE_NEAR" : "MD_TRACE_SLICE";
         if (rows != NULL) {
-            text_printf(out, "%s%s(m->trace, %d, %s, %s, %s);\n", indent,
-                        nan ? "md_trace_rows" : "MD_TRACE_SLICE", step->id, at.at,
+            text_printf(out, "%s%s(m->trace, %d, %s, %s, %s);\n", indent, look, step->id, at.at,
                         form_of(a->buf->type->elem), rows);
         }
     }

@@ -63,6 +63,14 @@ static const char *until_text(Style *s, const Stmt *st, int axis, const char *fi
     return name;
 }
 
+const char *turns_most(Style *s, int axis, const char *first, int64_t most) {
+    const char *name = style_name(s, str_printf(s->out->arena, "%s_zero", s->axis[axis]));
+    const char *whole = turns_extent(s, axis);
+    line(s, "const int64_t %s = %s + %" PRId64 " < %s ? %s + %" PRId64 " : %s;", name, first, most,
+         whole, first, most, whole);
+    return name;
+}
+
 void turns_bounds(Style *s, const Stmt *st, int i, const char **first, const char **end) {
     const int axis = st->kind == STMT_FOLD ? st->axes.at[i] : st->axis;
     bounds(s, axis, i == 0 ? st->begin : NULL, st->span, first, end);

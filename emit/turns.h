@@ -9,6 +9,9 @@ const char *turns_extent(const Style *s, int axis);
  */
 void turns_bounds(Style *s, const Stmt *st, int i, const char **first, const char **end);
 
+/* Names the end of a loop from `first` on over `most` places at most. */
+const char *turns_most(Style *s, int axis, const char *first, int64_t most);
+
 /* Do loops in an iteration of the axis end earlier in some than in others? */
 bool turns_uneven(const StmtList *list, int axis);
 /* Names the place on the axis of a turn: places go up from the first one and down from the last one

@@ -82,6 +82,11 @@ typedef struct {
 /* What counts lies near a diagonal: of which two axes. Else terms are zero, or C is not read. */
 enum { MD_BAND_NONE, MD_BAND_ROW_SUM, MD_BAND_COLUMN_SUM, MD_BAND_ROW_COLUMN };
 #define MD_BAND_OPEN (INT64_MAX / 4) /* no end on that side */
+enum {
+    MD_TILE_AHEAD_UNREAD = 67108864,   /* in `is`: nobody reads C so far beyond `until`, */
+    MD_TILE_BEHIND_UNREAD = 134217728, /* or so far before `from` */
+    MD_TILE_UNREAD = 128               /* places: more than a register tile that reads it has */
+};
 /* end: BANDED */
 
 enum {

@@ -23,11 +23,20 @@ MD_INLINE void md_tile_band_steps(const md_tile *s, int64_t row, int64_t rows, i
     }
 }
 
+/* Is it so far from the band that nobody reads it? */
+MD_INLINE int md_tile_band_unread(const md_tile *s, int64_t row, int64_t rows, int64_t col,
+                                  int64_t cols) {
+    return ((s->is & MD_TILE_AHEAD_UNREAD) &&
+            col - (row + rows - 1) >= s->until + MD_TILE_UNREAD) ||
+           ((s->is & MD_TILE_BEHIND_UNREAD) && row - (col + cols - 1) >= MD_TILE_UNREAD - s->from);
+}
+
 /* What a tile does in block `b` of those from q0 to q1: `at` .. `at + count` of its steps of k2,
  * as the `first` that it has. */
 typedef struct {
     int64_t at, count;
-    int first, none; /* none: of all these blocks it has no step, and this is the first block */
+    int first, none; /* none: of all these blocks it has no step, and this is the first block; C is
+                        to be 0 */
 } md_tile_turn;
 
 MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t q, int64_t q0,
@@ -38,7 +47,7 @@ MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t
         const int64_t begin = q0 * s->kb2;
         int64_t from = begin, end = md_tile_min(q1 * s->kb2, s->k2.n);
         md_tile_band_steps(s, row, rows, col, cols, &from, &end);
-        t.none = q == q0 && from >= end && !add;
+        t.none = q == q0 && from >= end && !add && !md_tile_band_unread(s, row, rows, col, cols);
         t.first = from >= b.i2 && !add;
         t.at = from > b.i2 ? from - b.i2 : 0;
         t.count = md_tile_min(end - b.i2, b.nk2) - t.at;

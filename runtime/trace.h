@@ -83,6 +83,21 @@ MD_COLD void md_trace_slice(const void *tracing, int place, const void *x, int f
     md_trace_rows(((const md_tracing *)tracing)->notes, place, x, form, rows, length, stride);
 }
 
+/* if: near */
+/* Of matrices of `n` rows, those behind one another, of what is written of them: where column less
+ * row is less than `edge`. */
+#define MD_TRACE_NEAR(tracing, ...)                                                                \
+    ((tracing) != NULL ? md_trace_near(tracing, __VA_ARGS__) : (void)0)
+MD_COLD void md_trace_near(const void *tracing, int place, const void *x, int form, int64_t rows,
+                           int64_t length, int64_t n, int64_t edge) {
+    const int64_t row = length * (form == 8 ? 8 : form == 4 ? 4 : 2);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t end = r % n + edge < length ? r % n + edge : length;
+        md_trace_slice(tracing, place, (const char *)x + r * row, form, 1, end > 0 ? end : 0, end);
+    }
+}
+/* end: near */
+
 /* In front of the step: what it is given. */
 MD_COLD void md_trace_begin(const md_tracing *t) {
     md_trace_clear(t->notes, t->traced->count);

@@ -95,6 +95,9 @@ static Program *make_program(Compile *c, Module *module) {
         program_dump(p, c->out);
         return NULL;
     }
+    if (!c->opt.nan) { /* which looks at all that is stored */
+        kernels_unread(p);
+    }
     kernels_many(p);
     p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
     pass_plan(p, !c->opt.no_main, budget_of(c, module));

@@ -246,6 +246,10 @@ int64_t sum_span(const Turns *turns, int lanes, int64_t span);
 int sum_lanes(int64_t extent);         /* partial sums of a fold along an axis */
 bool sum_rounds(OpCode op, Elem elem); /* whether the order matters to `op` */
 
+/* --- unread.c --- */
+/* Of a lowered program: zeros far from a diagonal that nobody reads are not stored. */
+void kernels_unread(Program *p);
+
 /* --- many.c --- */
 /* Of a lowered program: which products share the loop over their tasks, beside large ones, and
  * whether loops on threads are run by one function. */
