@@ -79,7 +79,7 @@ step() { # PROGRAM [FLAG]
 # times_of WHAT PROGRAM [BESIDE]: microseconds of all sides, in turn, of net `name` on `threads` threads; those of
 # BESIDE at the end.
 times_of() {
-    if [ "$torch$jax" != -- ]; then
+    if [ "$torch$jax" != -- ] || { [ -n "${3:-}" ] && have "$PYTHON"; }; then
         "$PYTHON" tests/bench/turns.py "$name" "$threads" "$1" "$2" "$torch" "$jax" ${3:+"$3"}
     else
         "$2" 0.5 >/dev/null

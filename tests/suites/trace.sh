@@ -39,7 +39,7 @@ for checks in none nan nan,canary; do
     ends $checks forward x "the first NaN came from trace.mdl:"
     ends $checks overflow x "the loss of 'overflow' became infinite in step 1; nothing was saved; the first infinity came from trace.mdl:"
     ends $checks loop x "the first NaN came from trace.mdl:"
-    for train in forward overflow loop turns; do # among the lines that are computed together
+    for train in forward masked overflow loop turns; do # among the lines that are computed together
         "$scratch/$checks" $train --in x="$scratch/$([ $train = turns ] && echo parts || echo x).npy" --log none 2>"$scratch/err" >"$scratch/out"
         number=$(line "from $train")
         sed -n 's/.*came from trace.mdl:\([0-9, ]*\):.*/, \1,/p' "$scratch/err" | grep -q ", ${number#*:}," && pass ||
@@ -48,6 +48,12 @@ for checks in none nan nan,canary; do
     ends $checks given bad "input x held a NaN before the step"
     ends $checks given wide "; input x held an infinity"
 done
+# Looked at as far as they are written: buffers hold a NaN elsewhere with guard bands, or from the step before.
+"$MDLC" --checks=canary $model -o "$scratch/trace.c" && [ "$(grep -c 'MD_TRACE_NEAR(m->trace, [0-9]' "$scratch/trace.c")" -ge 4 ] && $CC -O0 -fopenmp "$scratch/trace.c" -lm -o "$scratch/full" && pass ||
+    fail canary "does not build, or looks at all"
+marked=$(line 'from masked')
+ends full masked x ", ${marked#*:}: computed together"
+ends none masked x ", ${marked#*:}: computed together"
 # Apart from each other, operations are told apart; fused, a kernel is one place.
 ends none forward x "computed together; --checks=nan tells them apart"
 ends nan forward x "the first NaN came from $(line 'from forward'): sqrt in 'far = sqrt(y - 10)"
