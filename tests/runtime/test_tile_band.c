@@ -87,9 +87,29 @@ static int make_terms(Case *t, int rows) {
     return poisoned;
 }
 
+/* Further than a register tile reaches, zeros of the operand are not read: NaN there. */
+static int make_unread(Case *t, int rows) {
+    const md_tile_shape *s = &t->shape;
+    const int64_t count = rows ? s->m2 : s->n, reach = 66;
+    int unread = 0;
+    for (int64_t at = 0; at < s->b2 * s->k2 && t->plan.band != MD_BAND_NONE; at++) {
+        const int64_t batch = at / s->k2, k = at % s->k2;
+        for (int64_t i = 0; i < count; i++) {
+            double *x = rows ? &t->a[batch * s->a_b2 + i * s->a_m2 + k * s->a_k2]
+                             : &t->b[batch * s->b_b2 + i * s->b_n + k * s->b_k2];
+            if (k - i < t->from - reach || k - i >= t->until + reach) {
+                *x = NAN;
+                unread++;
+            }
+        }
+    }
+    return unread;
+}
+
 static void test_terms(void **state) {
     (void)state;
     int by_rows = 0, by_columns = 0, half = 0, chunks = 0, poisoned = 0, blocks = 0, packed = 0;
+    int unread = 0;
     seed = 71;
     for (int i = 0; i < 400; i++) {
         const int rows = (int)draw(0, 1);
@@ -99,6 +119,7 @@ static void test_terms(void **state) {
         poisoned += make_terms(&t, rows);
         memcpy(t.want, t.c, (size_t)t.c_size * sizeof *t.c);
         case_want(&t);
+        unread += make_unread(&t, rows);
         case_check(&t);
         by_rows += t.plan.band == MD_BAND_ROW_SUM;
         by_columns += t.plan.band == MD_BAND_COLUMN_SUM;
@@ -109,10 +130,10 @@ static void test_terms(void **state) {
         case_free(&t);
     }
     printf("seed 71: %d by rows, %d by columns, %d of 16 bits, %d cut, %d of blocks, %d packed, "
-           "%d factors NaN\n",
-           by_rows, by_columns, half, chunks, blocks, packed, poisoned);
+           "%d factors NaN, %d zeros too\n",
+           by_rows, by_columns, half, chunks, blocks, packed, poisoned, unread);
     assert_true(by_rows > 120 && by_columns > 120 && half > 60 && chunks > 15 && blocks > 60);
-    assert_true(packed > 120 && poisoned > 10000);
+    assert_true(packed > 120 && poisoned > 10000 && unread > 100000);
 }
 
 static void test_results(void **state) {
@@ -136,8 +157,45 @@ static void test_results(void **state) {
     assert_true(banded > 200 && half > 40 && left_out > 200000);
 }
 
+/* Results that nobody reads, MD_TILE_UNREAD places from the band: C is left as it was there, and
+ * nowhere nearer. */
+static void test_unread(void **state) {
+    (void)state;
+    int left[2] = {0, 0};
+    seed = 73;
+    for (int i = 0; i < 60; i++) {
+        Case t = case_banded(MD_BAND_ROW_COLUMN);
+        md_tile_shape *s = &t.shape;
+        s->flags &= MD_TILE_HALF | MD_TILE_WIDE_A | MD_TILE_WIDE_B | MD_TILE_F16;
+        s->m2 = draw(150, 420), s->n = draw(150, 420), s->k2 = draw(2, 20), s->b2 = 1;
+        s->a_m2 = s->k2, s->a_k2 = 1, s->b_k2 = s->n, s->b_n = 1, s->c_m2 = s->n, s->c_n = 1;
+        t.a_size = s->m2 * s->k2, t.b_size = s->n * s->k2, t.c_size = s->m2 * s->n;
+        t.scale = 0, t.elem = s->flags & MD_TILE_HALF ? 4 : t.elem;
+        const int side = i % 2;
+        t.from = side ? draw(-30, 30) : -MD_BAND_OPEN,
+        t.until = side ? MD_BAND_OPEN : draw(-30, 30);
+        make_plan(&t);
+        const int swapped = (t.plan.is & MD_TILE_SWAPPED) != 0;
+        if (!(t.plan.is & MD_TILE_IN_PLACE) || t.plan.band == MD_BAND_NONE) {
+            continue;
+        }
+        t.plan.is |= side == swapped ? MD_TILE_AHEAD_UNREAD : MD_TILE_BEHIND_UNREAD;
+        case_fill(&t);
+        case_check(&t);
+        for (int64_t at = 0; at < s->m2 * s->n; at++) {
+            const int64_t ahead = at % s->n - at / s->n;
+            const int64_t beyond = side ? t.from - ahead : ahead - t.until;
+            left[side] += t.taken[at] != 0 && beyond >= 0;
+            assert_true(t.taken[at] == t.c[at] || beyond < MD_TILE_UNREAD || t.taken[at] == 0);
+        }
+        case_free(&t);
+    }
+    printf("seed 73: %d results ahead, %d behind left as they were\n", left[0], left[1]);
+    assert_true(left[0] > 1000 && left[1] > 1000);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms),
-                                       cmocka_unit_test(test_results)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms), cmocka_unit_test(test_results),
+                                       cmocka_unit_test(test_unread)};
     return cmocka_run_group_tests_name("runtime tile band", tests, NULL, NULL);
 }
