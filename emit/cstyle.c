@@ -6,6 +6,7 @@
 #include "emit/cstyle.h"
 
 #include "emit/narrow.h"
+#include "emit/numbers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -208,7 +209,12 @@ static void index_level(Style *s, const Index *index, int level) {
             text_add(s->out, base < 0 ? " - " : " + ");
             base = base < 0 ? -base : base;
         }
-        text_printf(s->out, "%" PRId64, base);
+        const char *element = numbers_base(s->numbers, index);
+        if (element != NULL) {
+            text_add(s->out, element);
+        } else {
+            text_printf(s->out, "%" PRId64, base);
+        }
     }
     if (parens) {
         text_add(s->out, ")");
@@ -318,13 +324,22 @@ static void cast(Style *s, Elem elem, const Expr *a) {
     style_value(s, a, LEVEL_UNARY);
 }
 
+/* Of what divides, and of an exponent, C compilers make steps of another kind. */
+static void written(Style *s, const Expr *e, int level) {
+    Numbers *numbers = s->numbers;
+    s->numbers = e->kind == EXPR_CONST ? NULL : numbers;
+    style_value(s, e, level);
+    s->numbers = numbers;
+}
+
 /* The spelling of the op table: $0 $1 operands, ~ and @ what is around a function of f32. */
 static void spelled(Style *s, const Expr *e) {
     for (const char *p = op_info[e->op].spelling; *p; p++) {
         if (*p == '@' || *p == '~') {
             text_add(s->out, e->in[0]->elem == TY_F64 ? "" : *p == '@' ? "f" : "md_");
         } else if (*p == '$' && p[1] >= '0' && p[1] <= '2') {
-            style_value(s, e->in[*++p - '0'], LEVEL_ANY);
+            const Expr *in = e->in[*++p - '0'];
+            e->op == OP_POW ? written(s, in, LEVEL_ANY) : style_value(s, in, LEVEL_ANY);
         } else {
             text_addn(s->out, p, 1);
         }
@@ -396,7 +411,11 @@ static void map_text(Style *s, const Expr *e) {
         is_float ? binary(s, "*", in[0], in[1], LEVEL_TERM)
                  : wrapping(s, e->elem, "*", in[0], in[1]);
         break;
-    case OP_DIV: binary(s, "/", in[0], in[1], LEVEL_TERM); break;
+    case OP_DIV:
+        style_value(s, in[0], LEVEL_TERM);
+        text_add(s->out, " / ");
+        written(s, in[1], LEVEL_TERM + 1);
+        break;
     case OP_RSQRT:
         text_printf(s->out, "1.0%s / ", e->elem == TY_F64 ? "" : "f");
         call(s, e->elem == TY_F64 ? "sqrt" : "md_sqrtf", in, 1);
@@ -552,6 +571,15 @@ static void draw(Style *s, const Expr *e) {
     text_add(s->out, ")");
 }
 
+static void constant(Style *s, const Expr *e) {
+    const char *element = numbers_constant(s->numbers, e);
+    if (element != NULL) {
+        text_add(s->out, element);
+    } else {
+        style_number(s->out, e->elem, e->value, e->ivalue);
+    }
+}
+
 void style_value(Style *s, const Expr *e, int level) {
     if (s->bound[e->id]) {
         text_add(s->out, s->bound[e->id]);
@@ -562,7 +590,7 @@ void style_value(Style *s, const Expr *e, int level) {
         text_add(s->out, "(");
     }
     switch (e->kind) {
-    case EXPR_CONST: style_number(s->out, e->elem, e->value, e->ivalue); break;
+    case EXPR_CONST: constant(s, e); break;
     case EXPR_INDEX:
         text_printf(s->out, "(%s)", elem_c_name(e->elem));
         index_level(s, e->index, LEVEL_UNARY);

@@ -57,6 +57,7 @@ struct Style {
     int block; /* threads that share the loops of what is printed; 0: each does all */
     Held held;
     Narrow narrow;
+    struct Numbers *numbers; /* of them some stand in tables; NULL: all are written out */
 };
 
 Style style_open(Text *out, const Kernel *k);

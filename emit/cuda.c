@@ -325,7 +325,7 @@ static void print_kernel(Text *to, Products *known, const Step *step) {
     const Kernel *k = step->kernel;
     Arena scratch = {0};
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
-    origin_print(out, step);
+    origin_print(out, step, true);
     Style s = style_open(&whole, k);
     s.target = &target;
     s.lean = true;

@@ -13,6 +13,7 @@
 #include "emit/features.h"
 #include "emit/host.h"
 #include "emit/lines.h"
+#include "emit/numbers.h"
 #include "emit/pieces.h"
 #include "emit/split.h"
 #include "emit/stmts.h"
@@ -548,6 +549,13 @@ static void print_alone(Text *out) {
         "#pragma GCC optimize(\"no-ipa-cp-clone\")\n#endif\n#define MD_RUNTIME\n\n");
 }
 
+/* In front of all that a program with a main includes. */
+static void print_system(const Emit *e, Text *out) {
+    if (!e->c->opt.no_main) {
+        text_add(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
+    }
+}
+
 /* A local variable in the runtime may have the name of the model's type. */
 static void print_runtime(Pieces *pieces, Text *out) {
     text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n"
@@ -567,41 +575,73 @@ static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
     print_interface(&parts->front, &parts->api);
     text_prepend(out, parts->front.at, parts->front.len);
     text_add(out, "/* ---- runtime ---- */\n\n");
-    print_sizes(e, out);
+    if (e->c->opt.split == 0) {
+        print_sizes(e, out);
+    }
     print_runtime(pieces, out);
     text_add(out, "/* ---- memory and files of the model ---- */\n\n");
     text_addn(out, parts->services.at, parts->services.len);
 }
 
-/* Kernels in a file of their own, and what of the runtime they use. What stands in front of them is
- * not about the rest of the model, so that a file without a change is the same text. */
-static void join_unit(const Emit *e, const Tiles *tiles, int number, Text *unit,
-                      NameList *shared) {
+/* A part of a program in several files: `unit` has its kernels, if any, and gets what of the
+ * runtime these use. What stands in front of them is not about the rest of the model, so that a
+ * file without a change is the same text. `defines`: what of the runtime the other files have from
+ * this one, or NULL; `program`: what the main does is among it. */
+static void join_unit(const Emit *e, Pieces *pieces, const char *what, const NameList *defines,
+                      bool program, Text *unit) {
     Text front = {.arena = e->arena};
-    Pieces *pieces = pieces_new(e->arena, &tiles->features);
-    pieces_before_tiles(pieces, tile_bodies(e, tiles));
-    pieces_share(pieces, e->prefix, NULL);
+    pieces_share(pieces, e->prefix, defines);
     pieces_scan_front(pieces, unit->at, unit->len);
-    pieces_shared(pieces, shared);
-    text_printf(&front, "/* %s: kernels, part %d; emitted by mdlc %s. */\n", e->prefix, number + 1,
-                MDLC_VERSION);
+    for (int i = 0; defines != NULL && i < defines->name.count; i++) {
+        pieces_scan_front(pieces, defines->name.at[i], strlen(defines->name.at[i]));
+    }
+    text_printf(&front, "/* %s: %s; emitted by mdlc %s. */\n", e->prefix, what, MDLC_VERSION);
+    if (program) {
+        print_system(e, &front);
+    }
     print_alone(&front);
     pieces_print_front(pieces, &front);
-    text_add(&front, "/* ---- model ---- */\n\n");
+    if (unit->len > 0) {
+        text_add(&front, "/* ---- model ---- */\n\n");
+    }
     text_prepend(unit, front.at, front.len);
     text_add(unit, "/* ---- runtime ---- */\n\n");
+    if (program) {
+        print_sizes(e, unit);
+    }
     print_runtime(pieces, unit);
 }
 
-/* And what these share stands in the file of the rest. */
-static void join_units(const Emit *e, const Tiles *tiles, int units, Text *unit, Pieces *rest) {
-    NameList *shared = ARENA_NEW(e->arena, NameList);
-    for (int i = 0; i < units; i++) {
-        join_unit(e, tiles, i, &unit[i], shared);
+/* What of the runtime runs seldom does not change with the model, so it has the last part to
+ * itself: kernels stand in those before it. */
+static int kernel_units(int units) {
+    return units > 1 ? units - 1 : units;
+}
+
+static Pieces *open_pieces(const Emit *e, const Tiles *tiles) {
+    Pieces *pieces = pieces_new(e->arena, e->c->opt.whole_runtime ? NULL : &tiles->features);
+    pieces_before_tiles(pieces, tile_bodies(e, tiles));
+    return pieces;
+}
+
+/* What of the runtime kernels have in common stands in the last part of these: products are there,
+ * which most of it is for. `rest`: of the file of -o. */
+static void join_units(const Emit *e, const Tiles *tiles, int units, Text *unit,
+                       const Pieces *rest) {
+    NameList often = {0}, seldom = {0};
+    const int kernels = kernel_units(units);
+    NameList *both = units > kernels ? &often : &seldom;
+    pieces_shared(rest, both, &seldom);
+    for (int i = 0; i < kernels; i++) {
+        const bool defines = i + 1 == kernels;
+        Pieces *pieces = open_pieces(e, tiles);
+        const char *what = units > kernels ? str_printf(e->arena, "kernels, part %d", i + 1)
+                                           : "kernels and the runtime";
+        join_unit(e, pieces, what, defines ? both : NULL, units == kernels, &unit[i]);
+        pieces_shared(pieces, both, &seldom);
     }
-    pieces_share(rest, e->prefix, shared);
-    for (int i = 0; i < shared->name.count; i++) {
-        pieces_scan_front(rest, shared->name.at[i], strlen(shared->name.at[i]));
+    if (units > kernels) {
+        join_unit(e, open_pieces(e, tiles), "the runtime", &seldom, true, &unit[kernels]);
     }
 }
 
@@ -617,10 +657,16 @@ static void print_module(Text *out, Text *unit, int units, Compile *c, const Pro
                    .services = {.arena = &arena},
                    .host = {.arena = &arena}};
     Printed done = {.products.arena = e.arena};
+    done.products.numbers = units > 0 ? numbers_new(e.arena, e.prefix) : NULL;
     done.kernel = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
     print_model(&e, printer, &done, out); /* the largest part is made where it stays */
     if (units > 0) {
-        split_chunks(e.arena, &done.chunks, e.prefix, out, units, unit);
+        split_chunks(e.arena, &done.chunks, e.prefix, out, kernel_units(units), unit);
+        const Text *tables = numbers_tables(done.products.numbers);
+        if (tables->len > 0) {
+            text_printf(out, "/* Numbers of kernels. */\n%s\n", tables->at);
+        }
+        done.products.numbers = NULL; /* those of the main stand in this file */
     }
     const bool behind = !p->device && !c->opt.whole_runtime;
     if (behind) {
@@ -636,9 +682,7 @@ static void print_module(Text *out, Text *unit, int units, Compile *c, const Pro
         host_print(&e, printer, &parts.host);
     }
     print_comment(&e, &parts.front);
-    if (!c->opt.no_main) {
-        text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
-    }
+    print_system(&e, &parts.front);
     api_print(&e, &parts.api);
     if (!behind) {
         api_print_files(&e, &parts.api);
@@ -650,10 +694,9 @@ static void print_module(Text *out, Text *unit, int units, Compile *c, const Pro
     }
     Tiles tiles = tiles_of(&e);
     features_add(&e, &tiles.features);
-    Pieces *pieces = pieces_new(e.arena, c->opt.whole_runtime ? NULL : &tiles.features);
-    pieces_before_tiles(pieces, tile_bodies(&e, &tiles));
+    Pieces *pieces = open_pieces(&e, &tiles);
     if (units > 0) {
-        join_units(&e, &tiles, units, unit, pieces);
+        pieces_share(pieces, e.prefix, NULL);
     }
     if (c->opt.whole_runtime) {
         join_whole(&e, pieces, &parts, out);
@@ -663,6 +706,9 @@ static void print_module(Text *out, Text *unit, int units, Compile *c, const Pro
     if (!c->opt.no_main) {
         text_add(out, "/* ---- program ---- */\n\n");
         text_addn(out, parts.host.at, parts.host.len);
+    }
+    if (units > 0) {
+        join_units(&e, &tiles, units, unit, pieces);
     }
     lines_finish(&e, out);
     arena_free(&arena);
@@ -695,62 +741,4 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     api_print(&e, out);
     api_print_files(&e, out);
     text_add(out, "#endif\n");
-}
-
-/* ---- dependency file ------------------------------------------------------------------------ */
-
-static void print_path(Text *out, const char *path) {
-    for (; *path != 0; path++) {
-        if (*path == '$') {
-            text_add(out, "$");
-        } else if (*path == ' ' || *path == '#' || *path == '\\') {
-            text_add(out, "\\");
-        }
-        text_addn(out, path, 1);
-    }
-}
-
-/* The texts that the compile reads; modules of the library are part of the compiler. */
-static Paths sources_read(Compile *c) {
-    Paths paths = {NULL, 0, 0};
-    for (int i = 0; i < c->diag.sources.count; i++) {
-        const char *name = c->diag.sources.at[i].name;
-        if (name[0] != '<') {
-            VEC_PUSH(&c->arena, &paths, name);
-        }
-    }
-    return paths;
-}
-
-Paths emit_inputs(Compile *c, const Module *module) {
-    Paths paths = sources_read(c);
-    for (int i = 0; module != NULL && i < module->dataset.count; i++) {
-        const DataSet *set = &module->dataset.at[i];
-        for (int k = 0; k < set->file.count; k++) {
-            for (int part = 0; part < PARTS; part++) {
-                if (set->file.at[k].path[part] != NULL) {
-                    VEC_PUSH(&c->arena, &paths, set->file.at[k].path[part]);
-                }
-            }
-        }
-    }
-    return paths;
-}
-
-/* Data files are none of them: the program reads those, wherever it is then. With a rule of its own
- * a module that is gone makes the model be compiled again; CMake before 3.23 refuses such rules. */
-void emit_depend(Text *out, Compile *c, const Program *p) {
-    Paths inputs = sources_read(c);
-    print_path(out,
-               c->opt.output != NULL ? c->opt.output : str_printf(p->arena, "%s.c", p->prefix));
-    text_add(out, ":");
-    for (int i = 0; i < inputs.count; i++) {
-        text_add(out, " \\\n  ");
-        print_path(out, inputs.at[i]);
-    }
-    text_add(out, "\n");
-    for (int i = 1; c->opt.depend_rules && i < inputs.count; i++) {
-        print_path(out, inputs.at[i]);
-        text_add(out, ":\n");
-    }
 }

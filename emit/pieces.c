@@ -415,13 +415,26 @@ static void need_whole(Pieces *p, int item, const char *name, size_t length) {
 static void put_in_front(Pieces *p, int item, const char *name, size_t length);
 static void need_in_front(Pieces *p, int item, const char *name, size_t length);
 
-static const char one_copy[] = "MD_NOINLINE ", one_of_all[] = "MD_SHARED_NOINLINE ";
+/* What functions begin with that are never inlined, and what where several files have one. */
+static const struct {
+    const char *own, *all;
+} markers[] = {{"MD_NOINLINE ", "MD_SHARED_NOINLINE "}, {"MD_COLD ", "MD_SHARED_COLD "}};
+enum { NO_MARKER = -1, MARKER_SELDOM = 1, MARKERS = sizeof markers / sizeof *markers };
+
+static int marker_of(const char *line) {
+    for (int i = 0; i < MARKERS; i++) {
+        if (starts(line, markers[i].own)) {
+            return i;
+        }
+    }
+    return NO_MARKER;
+}
 
 /* The function that such an item defines. */
 static const char *function_name(const Pieces *p, const Item *it) {
     size_t n;
     const char *line = p->file[it->piece].lines[it->code], *end = line + strlen(line);
-    const char *name = next_name(line + sizeof one_copy - 1, end, &n);
+    const char *name = next_name(line + strcspn(line, " "), end, &n);
     while (name != NULL && name[n] != '(') {
         name = next_name(name + n, end, &n);
     }
@@ -430,7 +443,7 @@ static const char *function_name(const Pieces *p, const Item *it) {
 
 static bool is_shared(const Pieces *p, const Item *it) {
     return p->shared != NULL && it->function &&
-           starts(p->file[it->piece].lines[it->code], one_copy) &&
+           marker_of(p->file[it->piece].lines[it->code]) != NO_MARKER &&
            (p->defines == NULL || names_at(p->defines, function_name(p, it)) >= 0);
 }
 
@@ -456,7 +469,9 @@ static void need_item(Pieces *p, int item, const char *name, size_t length) {
         *piece = true;
         const bool shared = is_shared(p, it);
         if (shared) {
-            each_name(p, one_of_all, sizeof one_of_all - 1, need_in_front);
+            const char *line = p->file[it->piece].lines[it->code];
+            const char *all = markers[marker_of(line)].all;
+            each_name(p, all, strlen(all), need_in_front);
         }
         each_used_line(p, item, shared && !p->defines ? head_end(p, it) : it->end, need_item);
     }
@@ -523,11 +538,18 @@ static void print_lines(Pieces *p, Text *out, const Embed *embed, size_t from, s
     }
 }
 
+/* The first line of a function that several files have; gives what follows of it. */
+static const char *print_shared(Text *out, const char *line) {
+    const int marker = marker_of(line);
+    text_add(out, markers[marker].all);
+    return line + strlen(markers[marker].own);
+}
+
 /* What begins at line `from`, up to its body. */
 static void print_head(Text *out, const Embed *embed, size_t from, bool shared) {
-    text_add(out, shared ? one_of_all : "");
     for (size_t i = from; i < embed->count; i++) {
-        const char *line = embed->lines[i] + (shared && i == from ? sizeof one_copy - 1 : 0);
+        const char *line =
+            shared && i == from ? print_shared(out, embed->lines[i]) : embed->lines[i];
         size_t n = strcspn(line, "{;");
         bool last = line[n] != 0;
         text_addn(out, line, last && line[n] == '{' && n > 0 ? n - 1 : n);
@@ -543,7 +565,7 @@ static void print_item(Pieces *p, Text *out, const Item *it) {
     if (is_shared(p, it)) {
         if (p->defines) {
             print_lines(p, out, embed, it->begin, it->code, NULL);
-            text_printf(out, "%s%s\n", one_of_all, embed->lines[it->code] + sizeof one_copy - 1);
+            text_printf(out, "%s\n", print_shared(out, embed->lines[it->code]));
             print_lines(p, out, embed, it->code + 1, it->end, NULL);
         } else if (!it->declared) {
             print_head(out, embed, it->code, true);
@@ -582,10 +604,25 @@ static void print_whole(Pieces *p, Text *out, int piece) {
     }
 }
 
+/* Does anything of the template write rows out, which ones says what stands before it? */
+static bool writes_rows(const Pieces *p) {
+    for (int i = p->first[nembeds]; i < p->item.count; i++) {
+        const Item *it = &p->item.at[i];
+        const Embed *embed = &p->file[it->piece];
+        for (size_t k = it->begin; it->needed && k < it->end; k++) {
+            if (strstr(embed->lines[k], "MD_TILE_BODIES") || strstr(embed->lines[k], "MD_ROWS")) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* The variants have macros of the same names. */
 static void print_before_variant(Pieces *p, Text *out, int piece) {
     if (piece == (int)nembeds) {
-        text_add(out, p->before_tiles != NULL ? p->before_tiles : "");
+        const bool used = p->shared == NULL || writes_rows(p);
+        text_add(out, used && p->before_tiles != NULL ? p->before_tiles : "");
         return;
     }
     const Embed *embed = &p->file[piece];
@@ -647,6 +684,9 @@ static void print_all(Pieces *p, Text *out, Print what) {
     if (p->device) { /* in the place of what others include */
         print(p, out, piece_named(device_name), what);
     }
+    if (p->shared != NULL) { /* what others begin with, and do not include */
+        print(p, out, piece_named("runtime/shared.h"), what);
+    }
     for (size_t i = 0; i < p->nfile; i++) {
         print(p, out, (int)i, what);
     }
@@ -679,10 +719,12 @@ void pieces_share(Pieces *p, const char *prefix, const NameList *defines) {
     p->defines = defines;
 }
 
-void pieces_shared(const Pieces *p, NameList *names) {
+void pieces_shared(const Pieces *p, NameList *often, NameList *seldom) {
     for (int i = 0; i < p->item.count; i++) {
         const Item *it = &p->item.at[i];
         const char *name = it->needed && is_shared(p, it) ? function_name(p, it) : NULL;
+        const int marker = name != NULL ? marker_of(p->file[it->piece].lines[it->code]) : NO_MARKER;
+        NameList *names = marker == MARKER_SELDOM ? seldom : often;
         if (name != NULL && names_at(names, name) < 0) {
             names_push(p->arena, names, name);
         }
@@ -692,7 +734,7 @@ void pieces_shared(const Pieces *p, NameList *names) {
 void pieces_print_front(Pieces *p, Text *out) {
     front_headers(p);
     NameList shared = {0};
-    pieces_shared(p, &shared);
+    pieces_shared(p, &shared, &shared);
     for (int i = 0; i < shared.name.count; i++) {
         const char *name = shared.name.at[i];
         text_printf(out, "#define %s %s_%s\n", name, p->shared, name);

@@ -15,8 +15,8 @@ Pieces *pieces_of_device(Arena *arena, const NameList *features);
  * them, and its names begin with `prefix`, since other programs have such functions too. `defines`:
  * those that this file defines for others. NULL: it only declares those that it uses. */
 void pieces_share(Pieces *pieces, const char *prefix, const NameList *defines);
-/* Adds the names of those that are only declared. */
-void pieces_shared(const Pieces *pieces, NameList *names);
+/* Adds the names of those that are only declared: what kernels call, and what runs seldom. */
+void pieces_shared(const Pieces *pieces, NameList *often, NameList *seldom);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

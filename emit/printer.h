@@ -20,6 +20,7 @@ typedef struct {
     Arena *arena;
     SharedTexts plan, epilogue;
     SharedTexts block; /* by its number */
+    struct Numbers *numbers; /* of kernels in other files than their tables; NULL: none has any */
 } Products;
 
 /* The part of an entry function that the host cannot do by itself in memory of a device. */

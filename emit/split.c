@@ -236,7 +236,13 @@ static void use_model(Split *s, const int *file, size_t from, size_t to) {
 
 typedef struct {
     int chunk, weight;
+    bool product; /* some of it */
 } Group;
+
+/* Of the weights of some files: the first of them, and how many there are. */
+typedef struct {
+    int first, count;
+} Range;
 
 static int heavier(const void *a, const void *b) {
     const Group *x = a, *y = b;
@@ -245,15 +251,34 @@ static int heavier(const void *a, const void *b) {
 }
 
 /* What a C compiler will need for it, in lines: a product's block is as much as many. */
-static int weight_of(const Split *s, int chunk) {
+static int weight_of(const Split *s, int chunk, bool *product) {
     enum { PRODUCT = 50 };
     const char *at = s->model->at + s->chunks->at[chunk].from;
     const char *end = s->model->at + s->chunks->at[chunk].end;
     int weight = 0;
     for (; at < end; at += strcspn(at, "\n") + 1) {
-        weight += starts(at, "MD_TILE_") ? PRODUCT : 1;
+        const bool block = starts(at, "MD_TILE_");
+        weight += block ? PRODUCT : 1;
+        *product = *product || block;
     }
     return weight;
+}
+
+/* Which files have products, and which ones have loops: as many as their weights are. */
+static void share_files(const Split *s, const Group *group, int units, Range range[2]) {
+    int64_t weight[2] = {0, 0};
+    for (int i = 0; i < s->chunks->count; i++) {
+        weight[group[i].product] += s->stays[group[i].chunk] ? 0 : group[i].weight;
+    }
+    const int64_t all = weight[0] + weight[1];
+    int products = all > 0 ? (int)((weight[1] * units + all / 2) / all) : 0;
+    products = weight[1] > 0 && products == 0 ? 1 : products;
+    products = weight[0] > 0 && products == units ? units - 1 : products;
+    range[0] = (Range){0, units - products};
+    range[1] = (Range){units - products, products};
+    for (int i = 0; i < 2; i++) { /* one file has both */
+        range[i] = range[i].count > 0 ? range[i] : (Range){0, units};
+    }
 }
 
 /* The file of each chunk. */
@@ -264,12 +289,16 @@ static int *deal(Split *s, int units) {
     int *weight = ARENA_ARRAY(s->arena, int, units);
     for (int i = 0; i < count; i++) {
         group[i].chunk = i;
-        group[first_of(s, i)].weight += weight_of(s, i);
+        Group *own = &group[first_of(s, i)];
+        own->weight += weight_of(s, i, &own->product);
     }
+    Range range[2];
+    share_files(s, group, units, range);
     qsort(group, (size_t)count, sizeof *group, heavier);
     for (int i = 0; i < count; i++) {
-        int least = 0;
-        for (int k = 1; k < units; k++) {
+        const Range files = range[group[i].product];
+        int least = files.first;
+        for (int k = files.first; k < files.first + files.count; k++) {
             least = weight[k] < weight[least] ? k : least;
         }
         if (group[i].weight > 0) {

@@ -61,8 +61,9 @@ static inline const char *operand_text(Style *s, const Arg *arg, const Index *at
 void words_print(Text *out, const char *first, const Words *words, int indent);
 const char *arg_parameter(Style *s, const Arg *arg); /* type and name */
 Words kernel_parameters(Style *s);                   /* its arguments, then its numbers */
-/* The source of the call that is met first, as a comment. */
-void origin_print(Text *out, const Step *step);
+/* The source of the call that is met first, as a comment. `sized`: with the shape of its result,
+ * and how many calls there are. */
+void origin_print(Text *out, const Step *step, bool sized);
 /* What a call passes, `comma` in front of the first. */
 void call_print(Text *out, const Step *step, const char *comma);
 void let_print(Style *s, const Stmt *st);

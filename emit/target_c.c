@@ -12,6 +12,7 @@
 #include "emit/inorder.h"
 #include "emit/narrow.h"
 #include "emit/needs.h"
+#include "emit/numbers.h"
 #include "emit/printer.h"
 #include "emit/stmts.h"
 #include "emit/turns.h"
@@ -172,7 +173,10 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     const bool uneven = turns_uneven(&inner->body, inner->axis), flat = st->parallel > 1 || uneven;
     const char *at = flat ? style_name(s, "at") : s->axis[st->axis];
     const char *end = style_name(s, str_printf(arena, "%s_end", at));
-    const char *all = flat ? str_printf(arena, "%" PRId64, total) : turns_extent(s, st->axis);
+    const char *turns = flat ? numbers_turns(s->numbers, st->axis, total) : NULL;
+    const char *all = turns != NULL ? turns
+                      : flat        ? str_printf(arena, "%" PRId64, total)
+                                    : turns_extent(s, st->axis);
     line(s, "const int64_t %s = md_split(%s, %s + 1, %s);", end, all, s->part, s->parts);
     print_thread_args(s, n);
     const char *begin = str_printf(arena, "md_split(%s, %s, %s)", all, s->part, s->parts);
@@ -586,7 +590,7 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     line(s, "}");
     s->depth--;
     line(s, "}");
-    if (cut || turns % st->lanes != 0) {
+    if (cut || turns % st->lanes != 0 || numbers_extent(s->numbers, last) != NULL) {
         line(s, "for (int64_t %s = 0; %s < %s - %s; %s++) {", l, l, end, base, l);
         if (placed) {
             line(s, "    const int64_t %s = %s + %s;", name, base, l);
@@ -693,14 +697,24 @@ static void kernel_head(Style *s) {
     text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
 }
 
-void origin_print(Text *out, const Step *step) {
+/* The text without the shape behind it. */
+static const char *without_shape(Arena *arena, const char *text) {
+    const char *shape = NULL;
+    for (const char *at = text; (at = strstr(at, "  [")) != NULL; at++) {
+        shape = at;
+    }
+    return shape != NULL ? str_ndup(arena, text, (size_t)(shape - text)) : text;
+}
+
+void origin_print(Text *out, const Step *step, bool sized) {
+    const char *text = step->text ? step->text : "";
     text_add(out, "/* ");
     if (step->where) {
         text_comment(out, step->where);
         text_add(out, "  ");
     }
-    text_comment(out, step->text ? step->text : "");
-    if (step->kernel->ncall > 1) {
+    text_comment(out, sized ? text : without_shape(out->arena, text));
+    if (step->kernel->ncall > 1 && sized) {
         text_printf(out, "; called at %d places", step->kernel->ncall);
     }
     text_add(out, " */\n");
@@ -711,7 +725,8 @@ static void print_kernel(Text *to, Products *known, const Step *step) {
     const Tile *tile = kernel_tile(k);
     Arena scratch = {0};
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
-    origin_print(out, step);
+    Numbers *numbers = known->numbers;
+    origin_print(out, step, numbers == NULL);
     static const StyleTarget target = {print_parallel, tile_print, order_print};
     Style s = style_open(&whole, k);
     s.target = &target;
@@ -719,12 +734,21 @@ static void print_kernel(Text *to, Products *known, const Step *step) {
     if (tile) {
         tile_print_plan(&s, out, tile, known);
     }
-    s.before = out;
+    Text behind = {.arena = &scratch};
+    if (numbers != NULL && tile == NULL) {
+        s.numbers = numbers;
+        numbers_open(numbers, k);
+    }
+    s.before = s.numbers != NULL ? &behind : out;
     s.size = k->flat.known ? style_name(&s, "n") : NULL;
     s.pace = kernel_has_team(k) ? style_name(&s, "pace") : NULL;
     kernel_head(&s);
     block_print(&s, &k->body);
+    if (s.numbers != NULL) {
+        numbers_close(numbers, out);
+    }
     text_addn(to, text.at, text.len);
+    text_addn(to, behind.at, behind.len);
     text_addn(to, whole.at, whole.len);
     text_add(to, "}\n");
     arena_free(&scratch);

@@ -1,6 +1,7 @@
 /* turns: see the header. Needs a finished kernel; gives text; decides nothing. */
 #include "emit/turns.h"
 
+#include "emit/numbers.h"
 #include "emit/stmts.h"
 
 #include <inttypes.h>
@@ -15,7 +16,9 @@ const char *turns_extent(const Style *s, int axis) {
                            : str_printf(s->out->arena, "(%s + %" PRId64 ") / %" PRId64, s->size,
                                         flat->span - 1, flat->span);
     }
-    return str_printf(s->out->arena, "%" PRId64, s->k->axis[axis].extent);
+    const char *element = numbers_extent(s->numbers, axis);
+    return element != NULL ? element
+                           : str_printf(s->out->arena, "%" PRId64, s->k->axis[axis].extent);
 }
 
 /* Of a loop that may begin later and end earlier than its axis. */

@@ -48,7 +48,7 @@ const char options_usage[] =
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
-    "  --split=N          kernels in N more files, FILE.1.c to FILE.N.c, compiled side by side\n"
+    "  --split=N          kernels and runtime in N more files, FILE.1.c to FILE.N.c\n"
     "  --target=NAME      c (default); cuda: CUDA C++ for nvcc, with --no-main alone\n"
     "  --line             #line directives: a debugger shows the source\n"
     "  --prefix=NAME      of emitted names (file stem)\n"
