@@ -69,8 +69,8 @@ trap 'exit 130' INT TERM
 ls -A >"$folder/before"
 
 # The longest first, so that none runs alone at the end; then scripts, which take longer than most binaries.
-longest="threads cuda precision strict unit/test_lower odd budgets scaler sizes unit/test_vjp_mutants fuzz page what_if
-    written_out no_master profile unit/test_random flavours cmake names"
+longest="cuda precision strict fuzz threads odd profile budgets scaler page unit/test_vjp_mutants no_master cmake package
+    unit/test_lower flavours compilers init names sizes cnf unit/test_random what_if written_out"
 {
     echo cases
     ls tests/suites/*.sh | sed 's|^tests/suites/||; s|\.sh$||'

@@ -9,26 +9,56 @@
 #include <string.h>
 
 void plan_copy(Arena *arena, Plan *to, const Plan *from) {
-    to->call.count = 0;
-    for (int i = 0; i < from->call.count; i++) {
-        VEC_PUSH(arena, &to->call, from->call.at[i]);
+    if (to->call.capacity < from->call.count) {
+        to->call.at = ARENA_ARRAY(arena, int, 2 * from->call.count);
+        to->call.capacity = 2 * from->call.count;
+    }
+    to->call.count = from->call.count;
+    if (from->call.count > 0) {
+        memcpy(to->call.at, from->call.at, sizeof *to->call.at * (size_t)from->call.count);
+    }
+}
+
+static void list_touches(PlanEval *e) {
+    const Problem *s = e->s;
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        e->start[i] = n;
+        n += s->item[i].touch.count;
+    }
+    e->start[s->n] = n;
+    e->touch = ARENA_ARRAY(s->arena, PlanTouch, n + 1);
+    for (int i = 0; i < s->n; i++) {
+        const Item *item = &s->item[i];
+        for (int k = 0; k < item->touch.count; k++) {
+            const int use = item->touch.at[k];
+            e->touch[e->start[i] + k] = (PlanTouch){use, item->makes.at[k], s->use.at[use].kept};
+        }
     }
 }
 
 PlanEval plan_eval_new(const Problem *s) {
-    return (PlanEval){.s = s,
-                      .memo = {.arena = s->arena},
-                      .now = ARENA_ARRAY(s->arena, int, s->use.count + 1),
-                      .place = ARENA_ARRAY(s->arena, int, s->n + 1)};
+    PlanEval e = {.s = s,
+                  .memo = {.arena = s->arena},
+                  .start = ARENA_ARRAY(s->arena, int, s->n + 1),
+                  .now = ARENA_ARRAY(s->arena, int, s->use.count + 1),
+                  .place = ARENA_ARRAY(s->arena, int, s->n + 1)};
+    list_touches(&e);
+    return e;
 }
 
 /* Room for so many calls, each of which may make what its item makes. */
 static void make_room(PlanEval *e, const Plan *plan) {
     const Problem *s = e->s;
-    int values = s->use.count + 1;
-    for (int p = 0; plan->call.count > s->n && p < plan->call.count; p++) {
-        values += s->item[plan->call.at[p]].touch.count;
+    int touches = 0;
+    for (int p = 0; p < plan->call.count; p++) {
+        touches += e->start[plan->call.at[p] + 1] - e->start[plan->call.at[p]];
     }
+    if (touches > e->seen.capacity) {
+        e->seen.capacity = 2 * touches;
+        e->seen.at = ARENA_ARRAY(s->arena, int, e->seen.capacity);
+    }
+    const int values = s->use.count + 1 + (plan->call.count > s->n ? touches : 0);
     if (values > e->room) {
         e->room = 2 * values;
         e->value = ARENA_ARRAY(s->arena, PlanValue, e->room);
@@ -43,31 +73,28 @@ static void make_room(PlanEval *e, const Plan *plan) {
 
 static void find_values(PlanEval *e, const Plan *plan) {
     const Problem *s = e->s;
-    e->count = e->seen.count = 0;
-    for (int i = 0; i < s->n; i++) {
-        e->place[i] = -1;
-    }
-    for (int u = 0; u < s->use.count; u++) {
-        e->now[u] = -1;
-    }
-    for (int p = 0; p < plan->call.count; p++) {
-        int i = plan->call.at[p];
-        const Item *item = &s->item[i];
-        bool again = e->place[i] >= 0;
-        e->place[i] = again ? e->place[i] : p;
-        for (int k = 0; k < item->touch.count; k++) {
-            int u = item->touch.at[k];
-            if (e->now[u] < 0 || (again && item->makes.at[k])) {
-                e->now[u] = e->count;
-                e->taken[e->count] = -1;
-                e->value[e->count] = (PlanValue){u, p, p, e->count, NULL};
-                e->count++;
+    const int calls = plan->call.count;
+    int *now = e->now, *place = e->place, *seen = e->seen.at, count = 0;
+    memset(place, -1, sizeof *place * (size_t)s->n);
+    memset(now, -1, sizeof *now * (size_t)s->use.count);
+    for (int p = 0; p < calls; p++) {
+        const int i = plan->call.at[p];
+        const bool again = place[i] >= 0;
+        place[i] = again ? place[i] : p;
+        const PlanTouch *end = &e->touch[e->start[i + 1]];
+        for (const PlanTouch *t = &e->touch[e->start[i]]; t < end; t++) {
+            int v = now[t->use];
+            if (v < 0 || (again && t->makes)) {
+                v = now[t->use] = count++;
+                e->taken[v] = -1;
+                e->value[v] = (PlanValue){t->use, p, p, v, NULL};
             }
-            PlanValue *v = &e->value[e->now[u]];
-            v->last = s->use.at[u].kept ? plan->call.count : p;
-            VEC_PUSH(s->arena, &e->seen, e->now[u]);
+            e->value[v].last = t->kept ? calls : p;
+            *seen++ = v;
         }
     }
+    e->count = count;
+    e->seen.count = (int)(seen - e->seen.at);
 }
 
 int plan_root(const PlanEval *e, int v) {
@@ -105,14 +132,13 @@ static void take_over(PlanEval *e, const Step *step, int p, int in, int out) {
 
 static void share_bytes(PlanEval *e, const Plan *plan) {
     const Problem *s = e->s;
-    int seen = 0;
-    for (int u = 0; u < s->use.count; u++) {
-        e->now[u] = -1;
-    }
+    const int *seen = e->seen.at;
+    memset(e->now, -1, sizeof *e->now * (size_t)s->use.count);
     for (int p = 0; p < plan->call.count; p++) {
-        const Item *item = &s->item[plan->call.at[p]];
-        for (int k = 0; k < item->touch.count; k++) {
-            e->now[item->touch.at[k]] = e->seen.at[seen++];
+        const int i = plan->call.at[p];
+        const Item *item = &s->item[i];
+        for (int k = e->start[i]; k < e->start[i + 1]; k++) {
+            e->now[e->touch[k].use] = *seen++;
         }
         for (int k = 0; k < item->over.count; k += 2) {
             take_over(e, item->step, p, item->over.at[k], item->over.at[k + 1]);

@@ -26,19 +26,27 @@ typedef struct {
     int64_t cost; /* of the calls that make something again */
 } PlanCost;
 
+/* A use that an item touches. */
+typedef struct {
+    int use;
+    bool makes, kept; /* the item writes it; see Use */
+} PlanTouch;
+
 /* Room for evaluations of one problem, and what the last of them found. */
 typedef struct {
     const Problem *s;
+    PlanTouch *touch; /* what the items touch, item after item: evaluations read little else */
+    int *start;       /* by item: its first in touch; then that behind the last */
     PlanValue *value;
     int count, room;
-    int *now;        /* by use: its value at the present call; -1: none yet */
-    Ints seen;       /* the values that calls touch, call after call */
-    int *taken;      /* by value: the last call of which a result took its bytes */
-    bool *fits;      /* by value: it may have the bytes of the carry at hand */
-    int64_t *need;   /* by call: bytes live while it runs, with what is inside of it */
-    int *place;      /* by item: of its first call */
-    int calls;       /* what need has room for */
-    AllocMemo memo;  /* of plan_height */
+    int *now;       /* by use: its value at the present call; -1: none yet */
+    Ints seen;      /* the values that calls touch, call after call */
+    int *taken;     /* by value: the last call of which a result took its bytes */
+    bool *fits;     /* by value: it may have the bytes of the carry at hand */
+    int64_t *need;  /* by call: bytes live while it runs, with what is inside of it */
+    int *place;     /* by item: of its first call */
+    int calls;      /* what need has room for */
+    AllocMemo memo; /* of plan_height */
 } PlanEval;
 
 void plan_copy(Arena *arena, Plan *to, const Plan *from);

@@ -51,6 +51,10 @@ typedef struct {
     double *taken;                                          /* values that the epilogue saw */
     int scale;                                              /* the epilogue doubles the strip */
     int64_t band, from, until; /* what the plan is told to count, of rows, columns and the sum */
+    /* Made once for all runs: where each element of the product lies in C, [batch][m][n], and the
+     * operands and C as the product takes them (case_image); case_want drops the latter. */
+    int64_t *place;
+    void *a_image, *b_image, *c_image;
 } Case;
 
 /* ---- part functions -------------------------------------------------------------------------- */
@@ -78,8 +82,11 @@ static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
         m = n;
         n = column;
     }
-    assert_true(batch >= 0 && batch < t->shape.b1 * t->shape.b2);
-    assert_true(m >= 0 && m < rows && n >= 0 && n < t->shape.n);
+    if (!(batch >= 0 && batch < t->shape.b1 * t->shape.b2 && m >= 0 && m < rows && n >= 0 &&
+          n < t->shape.n)) {
+        fail_msg("an element that is none: batch %lld, row %lld, column %lld", (long long)batch,
+                 (long long)m, (long long)n);
+    }
     int64_t at = (batch * rows + m) * t->shape.n + n;
     t->seen[at]++;
     t->taken[at] = x;
@@ -217,6 +224,25 @@ static int64_t index3(int64_t batch, const md_tile_shape *s, int64_t s1, int64_t
 /* What must come out; a factor that is NaN stands beside zeros, which are left out. */
 static void case_want(Case *t);
 
+/* Where each element of the product lies in C. */
+static int64_t *case_places(const Case *t) {
+    const md_tile_shape *s = &t->shape;
+    const int64_t batches = s->b1 * s->b2;
+    int64_t *place = (int64_t *)malloc((size_t)(batches * s->m1 * s->m2 * s->n) * sizeof *place);
+    assert_non_null(place);
+    int64_t i = 0;
+    for (int64_t batch = 0; batch < batches; batch++) {
+        for (int64_t m = 0; m < s->m1 * s->m2; m++) {
+            const int64_t row = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) +
+                                m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2;
+            for (int64_t n = 0; n < s->n; n++) {
+                place[i++] = row + n * s->c_n;
+            }
+        }
+    }
+    return place;
+}
+
 /* Fills the operands and computes what must come out. */
 static void case_fill(Case *t) {
     md_tile_shape *s = &t->shape;
@@ -230,6 +256,7 @@ static void case_fill(Case *t) {
     t->seen = (unsigned char *)calloc((size_t)(batches * rows * s->n), 1);
     t->taken = doubles(batches * rows * s->n);
     assert_non_null(t->seen);
+    t->place = case_places(t);
     for (int64_t i = 0; i < t->a_size; i++) {
         t->a[i] = value();
     }
@@ -250,36 +277,86 @@ static void case_fill(Case *t) {
     case_want(t);
 }
 
-static void case_want(Case *t) {
-    const md_tile_shape *s = &t->shape;
-    const int64_t rows = s->m1 * s->m2, batches = s->b1 * s->b2;
-    for (int64_t i = 0; i < batches * rows * s->n; i++) {
-        int64_t batch = i / s->n / rows;
-        int64_t m = i / s->n % rows;
-        int64_t n = i % s->n;
-        int64_t pa = t->a_zero + index3(batch, s, s->a_b1, s->a_b2) + m / s->m2 * s->a_m1 +
-                     m % s->m2 * s->a_m2;
-        int64_t pb = t->b_zero + index3(batch, s, s->b_b1, s->b_b2) + n * s->b_n;
-        int64_t pc = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) + m / s->m2 * s->c_m1 +
-                     m % s->m2 * s->c_m2 + n * s->c_n;
-        double sum = (s->flags & MD_TILE_ADD) != 0 ? t->c[pc] : 0.0;
-        double size = fabs(sum);
-        for (int64_t at = 0; at < s->ko * s->k0; at++) {
-            const int64_t ka = at / s->k0 * s->a_ko + at % s->k0 * s->a_k0;
-            const int64_t kb = at / s->k0 * s->b_ko + at % s->k0 * s->b_k0;
+static void case_drop_images(Case *t) {
+    free(t->a_image);
+    free(t->b_image);
+    free(t->c_image);
+    t->a_image = t->b_image = t->c_image = NULL;
+}
+
+static int any_nan(const double *x, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+    }
+    return isnan(sum);
+}
+
+/* The terms of a row of A or a column of B, one after the other, of strides along the sum. */
+static void take_terms(double *to, const double *from, const md_tile_shape *s, int64_t so,
+                       int64_t s0, int64_t s1, int64_t s2) {
+    for (int64_t o = 0; o < s->ko; o++) {
+        for (int64_t k0 = 0; k0 < s->k0; k0++) {
             for (int64_t k1 = 0; k1 < s->k1; k1++) {
+                const double *x = from + o * so + k0 * s0 + k1 * s1;
                 for (int64_t k2 = 0; k2 < s->k2; k2++) {
-                    double x = t->a[pa + ka + k1 * s->a_k1 + k2 * s->a_k2] *
-                               t->b[pb + kb + k1 * s->b_k1 + k2 * s->b_k2];
-                    x = isnan(x) ? 0 : x;
-                    sum += x;
-                    size += fabs(x);
+                    *to++ = x[k2 * s2];
                 }
             }
         }
-        t->want[pc] = sum;
-        t->bound[pc] = size;
     }
+}
+
+/* Adds the n products of two lists and their sizes; four sums each, which do not wait for each
+ * other. A NaN counts as zero where there may be some. */
+static void add_products(double *sum, double *size, const double *a, const double *b, int64_t n,
+                         int nan) {
+    double s[4] = {0, 0, 0, 0}, z[4] = {0, 0, 0, 0};
+    int64_t k = 0;
+    for (; k + 4 <= n && !nan; k += 4) {
+        const double x0 = a[k] * b[k], x1 = a[k + 1] * b[k + 1];
+        const double x2 = a[k + 2] * b[k + 2], x3 = a[k + 3] * b[k + 3];
+        s[0] += x0, s[1] += x1, s[2] += x2, s[3] += x3;
+        z[0] += fabs(x0), z[1] += fabs(x1), z[2] += fabs(x2), z[3] += fabs(x3);
+    }
+    for (; k < n; k++) {
+        double x = a[k] * b[k];
+        x = isnan(x) ? 0 : x;
+        s[0] += x;
+        z[0] += fabs(x);
+    }
+    *sum += (s[0] + s[1]) + (s[2] + s[3]);
+    *size += (z[0] + z[1]) + (z[2] + z[3]);
+}
+
+static void case_want(Case *t) {
+    const md_tile_shape *s = &t->shape;
+    const int64_t rows = s->m1 * s->m2, batches = s->b1 * s->b2;
+    const int64_t terms = s->ko * s->k0 * s->k1 * s->k2;
+    const int nan = any_nan(t->a, t->a_size) || any_nan(t->b, t->b_size);
+    double *row = doubles(terms), *columns = doubles(terms * s->n);
+    case_drop_images(t);
+    const int64_t *place = t->place;
+    for (int64_t batch = 0; batch < batches; batch++) {
+        const double *b = t->b + t->b_zero + index3(batch, s, s->b_b1, s->b_b2);
+        for (int64_t n = 0; n < s->n; n++) {
+            take_terms(columns + n * terms, b + n * s->b_n, s, s->b_ko, s->b_k0, s->b_k1, s->b_k2);
+        }
+        for (int64_t m = 0; m < rows; m++) {
+            const double *a = t->a + t->a_zero + index3(batch, s, s->a_b1, s->a_b2) +
+                              m / s->m2 * s->a_m1 + m % s->m2 * s->a_m2;
+            take_terms(row, a, s, s->a_ko, s->a_k0, s->a_k1, s->a_k2);
+            for (int64_t n = 0; n < s->n; n++, place++) {
+                double sum = (s->flags & MD_TILE_ADD) != 0 ? t->c[*place] : 0.0;
+                double size = fabs(sum);
+                add_products(&sum, &size, row, columns + n * terms, terms, nan);
+                t->want[*place] = sum;
+                t->bound[*place] = size;
+            }
+        }
+    }
+    free(row);
+    free(columns);
 }
 
 static void case_free(Case *t) {
@@ -290,6 +367,8 @@ static void case_free(Case *t) {
     free(t->bound);
     free(t->seen);
     free(t->taken);
+    free(t->place);
+    case_drop_images(t);
 }
 
 /* As md_tile_run, with a given number of workers, one after another; where `helped`, of so many
@@ -341,29 +420,88 @@ static double get(const void *p, int elem, int64_t i) {
     return elem == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
 }
 
+/* The operands and C as the product takes them, of the widths that the case's flags tell. */
+static void case_image(Case *t) {
+    if (t->a_image != NULL) {
+        return;
+    }
+    const size_t elem = (size_t)t->elem;
+    t->a_image = malloc((size_t)(t->a_size + 1) * elem);
+    t->b_image = malloc((size_t)(t->b_size + 1) * elem);
+    t->c_image = malloc((size_t)(t->c_size + 1) * elem);
+    assert_true(t->a_image != NULL && t->b_image != NULL && t->c_image != NULL);
+    for (int64_t i = 0; i < t->a_size; i++) {
+        put_operand(t, MD_TILE_WIDE_A, t->a_image, i, t->a[i]);
+    }
+    for (int64_t i = 0; i < t->b_size; i++) {
+        put_operand(t, MD_TILE_WIDE_B, t->b_image, i, t->b[i]);
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        put(t->c_image, t->elem, i, t->c[i]);
+    }
+}
+
+/* Elements of an image, with room for one more behind them. */
+static void *copied(const void *image, int64_t n, size_t elem) {
+    void *p = malloc((size_t)(n + 1) * elem);
+    assert_non_null(p);
+    memcpy(p, image, (size_t)n * elem);
+    return p;
+}
+
+/* Is C, or would be, what the product and its epilogue make of the operands? Puts the elements of C
+ * as before and gives the first element that is wrong, or -1. */
+static int64_t case_wrong(const Case *t, void *c, int stored) {
+    const md_tile_shape *s = &t->shape;
+    const int64_t count = s->b1 * s->b2 * s->m1 * s->m2 * s->n, rows = s->m1 * s->m2;
+    const double eps = t->elem == 4 ? 3e-7 : 1e-15, scale = t->scale ? 2.0 : 1.0;
+    int64_t m = 0, n = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t pc = t->place[i], ahead = n - m;
+        const int wanted = t->band != MD_BAND_ROW_COLUMN || (ahead >= t->from && ahead < t->until);
+        const int64_t beyond = ahead < t->from ? t->from - ahead : ahead - t->until;
+        const int left = (t->plan.is & (MD_TILE_AHEAD_UNREAD | MD_TILE_BEHIND_UNREAD)) &&
+                         beyond >= MD_TILE_UNREAD && t->taken[i] == t->c[pc];
+        if (t->seen[i] != 1 || !(fabs(t->taken[i] - t->want[pc]) <= eps * t->bound[pc] ||
+                                 (!wanted && (t->taken[i] == 0 || left)))) {
+            return i;
+        }
+        if (stored) {
+            if (!(get(c, t->elem, pc) == scale * t->taken[i])) {
+                return i;
+            }
+            put(c, t->elem, pc, t->c[pc]); /* what is left must be as before */
+        }
+        if (++n == s->n) {
+            n = 0;
+            m = m + 1 == rows ? 0 : m + 1;
+        }
+    }
+    return -1;
+}
+
+/* Asks a function of cmocka, which looks at each byte, only where there is something to show. */
+static void assert_same_bytes(const unsigned char *one, const unsigned char *other, size_t bytes) {
+    if (memcmp(one, other, bytes) != 0) {
+        assert_memory_equal(one, other, bytes);
+    }
+}
+
 /* Runs a filled case with `parts` workers (0: md_tile_run with three threads) and checks all of it.
  * Gives the bytes of C. */
 static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts, int helped) {
-    size_t elem = (size_t)t->elem;
-    void *a = malloc((size_t)(t->a_size + 1) * elem);
-    void *b = malloc((size_t)(t->b_size + 1) * elem);
-    unsigned char *c = (unsigned char *)malloc((size_t)(t->c_size + 1) * elem);
+    const size_t elem = (size_t)t->elem;
+    case_image(t);
+    void *a = copied(t->a_image, t->a_size, elem);
+    void *b = copied(t->b_image, t->b_size, elem);
+    unsigned char *c = (unsigned char *)copied(t->c_image, t->c_size, elem);
     size_t bytes = md_tile_workspace(&t->plan, parts == 0 ? 3 : parts);
     unsigned char *memory = (unsigned char *)malloc(bytes + 2 * CANARY + 64);
-    assert_true(a != NULL && b != NULL && c != NULL && memory != NULL);
+    assert_non_null(memory);
     unsigned char *work = memory + CANARY;
     work += (64 - (uintptr_t)work % 64) % 64;
     memset(memory, 0xA5, bytes + 2 * CANARY + 64); /* also poisons the workspace with odd numbers */
     memset(work, 0xFF, bytes);                     /* NaN */
-    for (int64_t i = 0; i < t->a_size; i++) {
-        put_operand(t, MD_TILE_WIDE_A, a, i, t->a[i]);
-    }
-    for (int64_t i = 0; i < t->b_size; i++) {
-        put_operand(t, MD_TILE_WIDE_B, b, i, t->b[i]);
-    }
-    for (int64_t i = 0; i < t->c_size; i++) {
-        put(c, t->elem, i, t->c[i]);
-    }
     const md_tile_shape *s = &t->shape;
     int64_t count = s->b1 * s->b2 * s->m1 * s->m2 * s->n;
     memset(t->seen, 0, (size_t)count);
@@ -379,32 +517,16 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts, int helpe
     } else {
         run_parts(&t->plan, fn, a0, b0, c0, t, work, parts, helped);
     }
-    for (size_t i = 0; i < CANARY; i++) {
-        assert_int_equal(work[(ptrdiff_t)i - CANARY], 0xA5);
-        assert_int_equal(work[bytes + i], 0xA5);
+    unsigned char canary[CANARY];
+    memset(canary, 0xA5, sizeof canary);
+    assert_memory_equal(work - CANARY, canary, sizeof canary);
+    assert_memory_equal(work + bytes, canary, sizeof canary);
+    const int64_t wrong = case_wrong(t, c, stored);
+    if (wrong >= 0) {
+        fail_msg("element %lld: seen %d times, %.17g, wanted %.17g", (long long)wrong,
+                 t->seen[wrong], t->taken[wrong], t->want[t->place[wrong]]);
     }
-    double eps = t->elem == 4 ? 3e-7 : 1e-15;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t batch = i / s->n / (s->m1 * s->m2);
-        int64_t m = i / s->n % (s->m1 * s->m2);
-        int64_t pc = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) + m / s->m2 * s->c_m1 +
-                     m % s->m2 * s->c_m2 + i % s->n * s->c_n;
-        assert_int_equal(t->seen[i], 1);
-        const int64_t ahead = i % s->n - m;
-        const int wanted = t->band != MD_BAND_ROW_COLUMN || (ahead >= t->from && ahead < t->until);
-        const int64_t beyond = ahead < t->from ? t->from - ahead : ahead - t->until;
-        const int left = (t->plan.is & (MD_TILE_AHEAD_UNREAD | MD_TILE_BEHIND_UNREAD)) &&
-                         beyond >= MD_TILE_UNREAD && t->taken[i] == t->c[pc];
-        assert_true(fabs(t->taken[i] - t->want[pc]) <= eps * t->bound[pc] ||
-                    (!wanted && (t->taken[i] == 0 || left)));
-        if (stored) {
-            assert_true(get(c, t->elem, pc) == (t->scale ? 2.0 : 1.0) * t->taken[i]);
-            put(c, t->elem, pc, t->c[pc]); /* what is left must be as before */
-        }
-    }
-    for (int64_t i = 0; i < t->c_size; i++) {
-        assert_true(get(c, t->elem, i) == t->c[i]);
-    }
+    assert_same_bytes(c, (unsigned char *)t->c_image, (size_t)t->c_size * elem);
     for (int64_t i = 0; i < count; i++) {
         put(c, t->elem, i < t->c_size ? i : 0, t->taken[i]);
     }
@@ -423,17 +545,17 @@ static void case_check(Case *t) {
     static const int workers[] = {2, 3, 7, 0, 2, 3};
     for (int i = 0; i < 6; i++) {
         unsigned char *next = case_run(t, fn, workers[i], i > 3 ? (int)draw(1, 9) : 0);
-        assert_memory_equal(first, next, bytes);
+        assert_same_bytes(first, next, bytes);
         free(next);
     }
     for (int parts = 1; parts <= 3 && fn == part_f32; parts += 2) {
         unsigned char *next = case_run(t, part_copied, parts, parts == 3 ? 4 : 0);
-        assert_memory_equal(first, next, bytes);
+        assert_same_bytes(first, next, bytes);
         free(next);
     }
     for (int parts = 1; parts <= 3 && t->elem == 4; parts += 2) {
         unsigned char *next = case_run(t, part_large, parts, parts == 3 ? 4 : 0);
-        assert_memory_equal(first, next, bytes);
+        assert_same_bytes(first, next, bytes);
         free(next);
     }
     free(first);
@@ -454,7 +576,7 @@ static void case_check(Case *t) {
         first = case_run(t, fn, 1, 0);
         for (int large = 0; large < 2; large++) {
             unsigned char *next = case_run(t, large ? part_large : fn, 3, (int)draw(0, 5));
-            assert_memory_equal(first, next, bytes);
+            assert_same_bytes(first, next, bytes);
             free(next);
         }
         free(first);

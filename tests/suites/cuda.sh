@@ -57,7 +57,7 @@ model() {
     same "$name: threads in another order" "$scratch/$name.forth" "$scratch/$name.back"
     if [ -n "$nvcc" ]; then
         # shellcheck disable=SC2086
-        check "$name: nvcc" "$nvcc" -std=c++17 -Xptxas -O0 $machines \
+        check "$name: nvcc" "$nvcc" -std=c++17 -Xcicc -O0 -Xptxas -O0 $machines \
             -Werror all-warnings -Xcompiler -Wall,-Wextra -c "$scratch/$name.cu" -o "$scratch/$name.o"
     else
         skip "$name: nvcc" "no nvcc on the path or in /usr/local/cuda/bin"

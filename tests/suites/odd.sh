@@ -22,7 +22,7 @@ for case in $cases; do
     built "$source" || { fail "$name" "does not build"; continue; }
     [ -f "$source" ] || source=samples/$source.mdl
     "$ODD_BUILD/mdlc" "$source" -o "$scratch/$name.c" &&
-        $CC -O0 -march=native -fopenmp "$scratch/$name.c" -lm -o "$scratch/$name" || { fail "$name" "does not build with odd sizes"; continue; }
+        quickly "$scratch/$name.c" "$scratch/$name" || { fail "$name" "does not build with odd sizes"; continue; }
     # What is compared is another program: many more of its loops are cut for threads.
     many=$(loops "$scratch/$name.c") few=$(loops "$program.c")
     [ "$many" -ge $((few + 5)) ] && pass || fail "$name" "$many parallel loops, $few with the usual sizes"

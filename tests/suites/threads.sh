@@ -49,11 +49,11 @@ if [ "${HAVE_CMOCKA:-}" != yes ]; then
 elif ! $CC -fopenmp -fsanitize=thread "$scratch/try.c" -o "$scratch/try" 2>/dev/null || ! "$scratch/try"; then
     skip "units under ThreadSanitizer" "$CC has no OpenMP or no ThreadSanitizer"
 else
-    $CC -O1 -g -std=c11 -march=native -fopenmp -fsanitize=thread -I. tests/runtime/test_help.c -lcmocka -lm \
+    $CC -O0 -g -std=c11 -march=native -fopenmp -fsanitize=thread -I. tests/runtime/test_help.c -lcmocka -lm \
         -o "$scratch/help" || fail "units under ThreadSanitizer" "does not build"
     check "units under ThreadSanitizer" "$scratch/help"
     # It sees what it is there for: the same units counted without atomics.
-    $CC -O1 -g -std=c11 -march=native -fsanitize=thread -I. tests/runtime/test_help.c -lcmocka -lm -pthread \
+    $CC -O0 -g -std=c11 -march=native -fsanitize=thread -I. tests/runtime/test_help.c -lcmocka -lm -pthread \
         -o "$scratch/help" || fail "units without atomics" "does not build"
     "$scratch/help" >"$scratch/log" 2>"$scratch/err" && fail "units without atomics" "no race seen" || pass
     grep -q 'data race' "$scratch/err" && pass || fail "units without atomics" "$(head -n 1 "$scratch/err")"

@@ -19,7 +19,15 @@ void lowered_open(Lowered *l, Compile *c) {
                        "#include \"runtime/scalar.h\"\n"
                        "#include \"runtime/tile_kernel.h\"\n#define MD_TILE_REAL 64\n"
                        "#include \"runtime/tile_kernel.h\"\n"
-                       "#include <stdio.h>\n\n");
+                       "#include <stdio.h>\n#include <stdlib.h>\n\n"
+                       "static double next_input(void) {\n"
+                       "    static double at[4096];\n"
+                       "    static size_t count, next;\n"
+                       "    if (next == count) {\n"
+                       "        count = fread(at, sizeof *at, sizeof at / sizeof *at, stdin);\n"
+                       "        next = 0;\n"
+                       "        if (count == 0) {\n            exit(1);\n        }\n"
+                       "    }\n    return at[next++];\n}\n\n");
 }
 
 Program *lowered_program(Lowered *l, Region *region, Slot *const *slot, int nslot) {
@@ -182,22 +190,20 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
         int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type->elem);
         print_buf(out, p, b);
         const double *from = b->data;
-        int input = 0;
         for (int k = 0; k < e->entry->input.count; k++) {
             if (e->entry->input.at[k] == b->slot) {
-                input = k;
                 from = data[k];
             }
         }
         if (b->kind == BUF_INPUT || b->kind == BUF_CONST) {
-            text_printf(out, "    static const double from_%s_%d[] = {", b->name, input);
-            for (int64_t k = 0; k < type_count(*b->type); k++) {
-                text_printf(out, "%.17g,%s", from[k], k % 8 == 7 ? "\n" : " ");
+            /* A compiler would take longer to read numbers as text than to compile all the rest. */
+            for (int64_t k = 0; k < n; k++) {
+                VEC_PUSH(&l->arena, &l->input, k < type_count(*b->type) ? from[k] : 0);
             }
             text_printf(out,
-                        "0};\n    for (int k = 0; k < %lld; k++) {\n"
-                        "        %s[k] = (%s)from_%s_%d[k];\n    }\n",
-                        (long long)n, b->name, elem_c_name(b->type->elem), b->name, input);
+                        "    for (int k = 0; k < %lld; k++) {\n"
+                        "        %s[k] = (%s)next_input();\n    }\n",
+                        (long long)n, b->name, elem_c_name(b->type->elem));
         } else if (!planned(p)) {
             /* What is read before it is written shows. */
             text_printf(out, "    memset(%s, 0x%s, sizeof %s);\n", b->name,
@@ -224,6 +230,12 @@ static bool command(const char *text) {
     return system(text) == 0;
 }
 
+static bool write_file(const char *path, const void *bytes, size_t n) {
+    FILE *file = fopen(path, "wb");
+    bool ok = file != NULL && fwrite(bytes, 1, n, file) == n;
+    return file != NULL && fclose(file) == 0 && ok;
+}
+
 bool lowered_run(Lowered *l, const char *flags) {
     char dir[SCRATCH_PATH];
     if (!scratch_make(dir, "lowered")) {
@@ -231,16 +243,15 @@ bool lowered_run(Lowered *l, const char *flags) {
     }
     Text *out = &l->text;
     text_printf(out, "int main(void) {\n%s    return 0;\n}\n", l->main.at ? l->main.at : "");
-    FILE *file = fopen(str_printf(&l->arena, "%s/x.c", dir), "wb");
-    if (!file) {
+    if (!write_file(str_printf(&l->arena, "%s/x.c", dir), out->at, out->len) ||
+        !write_file(str_printf(&l->arena, "%s/in", dir), l->input.at,
+                    (size_t)l->input.count * sizeof *l->input.at)) {
         return false;
     }
-    fwrite(out->at, 1, out->len, file);
-    fclose(file);
     const char *cc = getenv("CC") ? getenv("CC") : "cc";
     bool ok = command(str_printf(&l->arena, "%s -I. %s %s/x.c -lm -o %s/x", cc, flags, dir, dir)) &&
-              command(str_printf(&l->arena, "%s/x > %s/out", dir, dir));
-    file = ok ? fopen(str_printf(&l->arena, "%s/out", dir), "rb") : NULL;
+              command(str_printf(&l->arena, "%s/x < %s/in > %s/out", dir, dir, dir));
+    FILE *file = ok ? fopen(str_printf(&l->arena, "%s/out", dir), "rb") : NULL;
     for (int i = 0; ok && i < l->program.count; i++) {
         const Region *region = l->program.at[i]->entry.at[0]->entry->region;
         double **result = ARENA_ARRAY(&l->arena, double *, region->out.count);

@@ -13,6 +13,7 @@ typedef struct {
     Arena arena;
     Text text; /* the C program */
     Text main;
+    VEC(double) input; /* what it reads: the inputs and tables of all cases, in turn */
     VEC(Program *) program;
     bool *printed;         /* by Kernel.id, of the case that is being printed */
     Products products;     /* of its kernels */
