@@ -303,7 +303,8 @@ static bool may_leave(Unread *u, const Maker *maker) {
     bool may = calls->count > 0;
     for (int i = 0; i < calls->count && may; i++) {
         const Buf *buf = calls->at[i]->call.buf.at[maker->arg->id];
-        may = u->reach[buf->id] < made_below(u, maker, matrix_of(buf), &calls->at[i]->call);
+        const int64_t made = made_below(u, maker, matrix_of(buf), &calls->at[i]->call);
+        may = made > 0 && u->reach[buf->id] < made;
     }
     return may;
 }

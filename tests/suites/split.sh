@@ -42,7 +42,7 @@ twins() {
     done
     [ "$(kernels "$scratch/$twins_name.one.c")" -eq "$(kernels "$scratch/$twins_name"/*.c)" ] && pass || fail "$twins_name: kernels of several files"
 }
-sed 's/synthetic(512_000/synthetic(1_000/; s/SIDE = 128/SIDE = 128, STEPS = 10/; s/steps = 10/steps = STEPS/' samples/cnf.mdl >"$scratch/flow.mdl"
+sed 's/synthetic(512_000/synthetic(1_000/' samples/cnf.mdl >"$scratch/flow.mdl"
 twins flow 4 "$scratch/flow.mdl" "--steps 1 --seed 3"
 twins profiled 2 samples/digits.mdl "--steps 5 --seed 1" --profile
 twins halves 3 samples/digits.mdl "--steps 30 --seed 1" '--precision=bf16, always' --checks=canary,nan
