@@ -10,8 +10,6 @@
 #include "passes/schedule/product.h"
 #include "passes/schedule/schedule.h"
 
-#include <string.h>
-
 enum {
     MIDDLE = 1 << 18, /* multiply-adds of a task */
     MANY = 12,        /* products */
@@ -19,14 +17,8 @@ enum {
     LOOPS = 4         /* on threads */
 };
 
-static md_tile plan_of(const Tile *tile) {
-    md_tile plan;
-    memcpy(&plan, tile->plan, sizeof plan);
-    return plan;
-}
-
 static bool is_middle(const Tile *tile) {
-    const md_tile plan = plan_of(tile);
+    const md_tile plan = product_plan(tile);
     return product_task(&plan) > MIDDLE;
 }
 
@@ -45,10 +37,10 @@ static void loops_many(Program *p) {
 static void blocks_many(Tile **tile, int count) {
     int spared = 0;
     for (int i = 0; i < count; i++) {
-        const md_tile plan = plan_of(tile[i]);
+        const md_tile plan = product_plan(tile[i]);
         tile[i]->block = i + 1;
         for (int k = 0; k < i; k++) {
-            const md_tile other = plan_of(tile[k]);
+            const md_tile other = product_plan(tile[k]);
             if (product_same_block(&plan, &other)) {
                 tile[i]->block = tile[k]->block;
                 spared++;
@@ -61,7 +53,7 @@ static void blocks_many(Tile **tile, int count) {
         for (int k = 0; k < count; k++) {
             alone = alone && (k == i || tile[k]->block != tile[i]->block);
         }
-        const bool half = plan_of(tile[i]).is & MD_TILE_HALF;
+        const bool half = product_plan(tile[i]).is & MD_TILE_HALF;
         if (!tile[i]->large && (half || alone || spared < BLOCKS)) {
             tile[i]->block = 0;
         }

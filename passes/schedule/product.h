@@ -6,7 +6,16 @@
 #include "passes/schedule/schedule.h"
 #include "runtime/tile_plan.h"
 
+#include <string.h>
+
 typedef struct Tiling Tiling;
+
+/* The plan that the tile of a finished kernel holds. */
+static inline md_tile product_plan(const Tile *tile) {
+    md_tile plan;
+    memcpy(&plan, tile->plan, sizeof plan);
+    return plan;
+}
 
 /* --- cpu_tile.c --- */
 /* Found once a product; NULL: an operand is read at no plain strides. `across`: the target can hand

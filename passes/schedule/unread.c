@@ -11,8 +11,7 @@
  *
  * Needs a lowered Program, before what kernels share is found; changes no values. */
 #include "compiler/kernel.h"
-#include "passes/schedule/schedule.h"
-#include "runtime/tile_plan.h"
+#include "passes/schedule/product.h"
 
 #include <string.h>
 
@@ -193,8 +192,7 @@ static void read_list(Reading *r, const StmtList *list) {
 
 /* As operand A or B. Of what is packed, only the steps near the band are multiplied. */
 static int64_t tile_reach(const Tile *tile, Matrix m, bool is_a) {
-    md_tile s;
-    memcpy(&s, tile->plan, sizeof s);
+    const md_tile s = product_plan(tile);
     const bool x = is_a != ((s.is & MD_TILE_SWAPPED) != 0);
     const int64_t row = x ? s.r2.x : s.cols.y, step = x ? s.k2.x : s.k2.y;
     const int64_t b1 = x ? s.b1.x : s.b1.y, b2 = x ? s.b2.x : s.b2.y, n = m.rows * m.cols;
@@ -262,11 +260,10 @@ typedef struct {
 static Maker tile_maker(Kernel *k) {
     const Tile *tile = kernel_tile(k);
     Maker maker = {.k = k};
-    md_tile s;
     if (!tile || tile->blas || !tile->c || tile->add || tile->body.count > 0) {
         return maker;
     }
-    memcpy(&s, tile->plan, sizeof s);
+    const md_tile s = product_plan(tile);
     const int64_t is = s.is & (MD_TILE_IN_PLACE | MD_TILE_ADD);
     if (s.band == MD_BAND_ROW_COLUMN && is == MD_TILE_IN_PLACE && s.chunks == 1) {
         maker.arg = tile->c;
@@ -289,8 +286,7 @@ static int64_t made_below(Unread *u, const Maker *maker, Matrix m, const Call *c
         return known ? least + 1 + MD_TILE_UNREAD : -EVERYWHERE;
     }
     const Tile *tile = kernel_tile(maker->k);
-    md_tile s;
-    memcpy(&s, tile->plan, sizeof s);
+    const md_tile s = product_plan(tile);
     const bool along = maker->flag == MD_TILE_AHEAD_UNREAD;
     const bool plain = (along ? s.r2.c : s.cols.c) == m.cols && s.b1.c % (m.rows * m.cols) == 0 &&
                        s.b2.c % (m.rows * m.cols) == 0 && whole(m, tile->at_c);
@@ -405,10 +401,10 @@ void kernels_unread(Program *p) {
         each_rest(k, &k->body, leave_rests, &u);
         if (tile.flag && may_leave(&u, &tile)) {
             note_made(&u, &tile);
-            md_tile s;
-            memcpy(&s, kernel_tile(k)->plan, sizeof s);
+            Tile *own = kernel_own_tile(k);
+            md_tile s = product_plan(own);
             s.is |= tile.flag;
-            memcpy(kernel_own_tile(k)->plan, &s, sizeof s);
+            memcpy(own->plan, &s, sizeof s);
         }
     }
     arena_free(&u.scratch);
