@@ -111,7 +111,8 @@ typedef struct {
     bool exact;              /* CONTRACT, and SUM that may become one: nothing is rounded for it;
                               * CAST of a float to its own type: it is taken for no float of 16
                               * bits any more (node_half) */
-    uint8_t pad_[1];         /* no hidden padding: attributes compare as bytes */
+    bool aside;              /* LOOP without carries: its iterations run side by side; no hidden
+                              * padding is left: attributes compare as bytes */
     int batch;               /* GATHER, SCATTER_ADD */
     double value;            /* CONST of a float or bool; border value */
     int64_t ivalue;          /* CONST of an integer */
@@ -529,6 +530,7 @@ void region_result(Region *region, Node *node);
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
 void loop_checkpoint(LoopBuilder *loop, int64_t kept); /* Attr.checkpoint; NONE at first */
+void loop_aside(LoopBuilder *loop);                    /* Attr.aside */
 void loop_while(LoopBuilder *loop, int carry);         /* Attr.go */
 void loop_until(LoopBuilder *loop, Node *last);        /* Attr.last; a value of the region around */
 Node *loop_index(LoopBuilder *loop);                   /* i32 scalar */

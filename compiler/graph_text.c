@@ -63,6 +63,7 @@ const AttrField attr_fields[] = {
     FIELD(LOOP, "carry", INT, ncarry, 0),
     FIELD(LOOP, "invariant", INT, ninv, 0),
     FIELD(LOOP, "reverse", BOOL, reverse, 0),
+    FIELD(LOOP, "aside", BOOL, aside, 0),
     FIELD(LOOP, "checkpoint", INT64, checkpoint, 0),
     FIELD(LOOP, "go", INT, go, 0),
     FIELD(LOOP, "last", INT, last, 0),

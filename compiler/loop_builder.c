@@ -20,7 +20,7 @@ struct LoopBuilder {
     Node *index;
     int64_t trip;
     int64_t checkpoint; /* as in Attr */
-    bool reverse;
+    bool reverse, aside;
     int go, last; /* as in Attr */
     VEC(Carry) carry;
     VEC(Capture) inv;
@@ -59,6 +59,10 @@ static Node *in_outer(LoopBuilder *loop, Node *node) {
 
 void loop_checkpoint(LoopBuilder *loop, int64_t kept) {
     loop->checkpoint = kept;
+}
+
+void loop_aside(LoopBuilder *loop) {
+    loop->aside = true;
 }
 
 void loop_while(LoopBuilder *loop, int carry) {
@@ -250,6 +254,7 @@ Node *loop_close(LoopBuilder *loop) {
     }
     Attr attr = {.trip = loop->trip,
                  .reverse = loop->reverse,
+                 .aside = loop->aside,
                  .checkpoint = loop->checkpoint,
                  .ncarry = loop->carry.count,
                  .ninv = loop->inv.count,

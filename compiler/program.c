@@ -150,7 +150,7 @@ static const char *const entry_names[] = {
     "_from", "_needs", "_traced", "_looks", "_extras", "_metrics", "_plan",   "_epoch",  NULL};
 static const char *const eval_names[] = {"_eval_sums", "_eval_add", NULL};
 static const char *const entry_parts[] = {"", "_eval", "_eval_end"}; /* a call has the first */
-static const char *const kernel_names[] = {"",           "_part",     "_args", "_tile",
+static const char *const kernel_names[] = {"",       "_part",     "_args", "_tile",
                                            "_block", "_epilogue", "_blas", NULL};
 static const char *const loop_names[] = {"", "_part", "_args", NULL};
 
@@ -166,8 +166,7 @@ static bool any_taken(const Program *p, const char *name, const char *const *suf
 
 static void take_all(Program *p, const char *name, const char *const *suffix) {
     for (; *suffix != NULL; suffix++) {
-        names_add(p->arena, p->names, &scope_function,
-                  str_printf(p->arena, "%s%s", name, *suffix));
+        names_add(p->arena, p->names, &scope_function, str_printf(p->arena, "%s%s", name, *suffix));
     }
 }
 
@@ -613,6 +612,20 @@ void step_own(Program *p, Step *loop, Buf *buf, int mode, const Step *const *sli
     step_access_slice(p, loop, buf, mode, slice, nslice);
 }
 
+const Step *step_aside(const Step *loop) {
+    const Step *found = NULL;
+    for (; loop != NULL; loop = loop->up) {
+        found = loop->rest != NULL ? loop : found;
+    }
+    return found;
+}
+
+void step_set_rest(Program *p, const Step *loop, int64_t bytes) {
+    Buf *rest = loop->rest;
+    buf_set_type(p, rest, (Type){.elem = TY_U8, .rank = 2, .dim = {loop->team - 1, bytes}});
+    rest->bytes = type_bytes(*rest->type);
+}
+
 const Access *step_find(const Step *step, const Buf *buf) {
     for (int i = 0; i < step->access.count; i++) {
         if (step->access.at[i].buf == buf) {
@@ -707,9 +720,9 @@ static void dump_step(void *ctx, Step *step, int depth) {
     if (step->kind == STEP_LOOP) {
         fprintf(out, " i%d < %lld%s", step->index, (long long)step->trip,
                 step->reverse ? " reverse" : "");
-        const Buf *const ends[] = {step->go, step->last, step->made};
-        static const char *const word[] = {"go", "last", "made"};
-        for (int i = 0; i < 3; i++) {
+        const Buf *const ends[] = {step->go, step->last, step->made, step->rest};
+        static const char *const word[] = {"go", "last", "made", "rest"};
+        for (int i = 0; i < 4; i++) {
             if (ends[i] != NULL) {
                 fprintf(out, " %s %s", word[i], ends[i]->name);
             }

@@ -26,6 +26,10 @@
  *    the position on axis k of the Buf, for its leading axes. A pair of a step in a loop whose
  *    accesses are such slices lets whole stacks share storage: iteration i touches slice i of both
  *    alone.
+ *  - Turns of a STEP_LOOP with `rest` run side by side on up to `team` threads. It has no carries,
+ *    and what it writes of Bufs declared outside are slices that its own index picks. What it
+ *    declares, at any depth, lies from `base` on in one stretch; `rest`, [team - 1, bytes of it],
+ *    is a workspace of the loop itself: the same stretch again for each further thread.
  *  - Workspaces are Bufs of kind BUF_WORK, written and read by one step alone; `per_thread` ones
  *    are already multiplied by the thread count of the bound.
  *  - STEP_CHECK: the entry ends with a status, nothing written to parameters or states, unless
@@ -163,6 +167,8 @@ struct Step {
     bool reverse;
     bool picks;            /* LOOP: which slices are written depends on the run, here or inside */
     Buf *go, *last, *made; /* LOOP: NULL where it runs all turns, or nobody asks */
+    Buf *rest;             /* LOOP: NULL where one turn follows the other */
+    int64_t base;          /* LOOP with rest: made by the planner, see above */
     AccessList own;        /* LOOP: how it touches these itself; part of `access` */
     int index;             /* LOOP: number of its index variable: printed as i<index> */
     Buf *dst, *src; /* COPY of whole buffers of equal type; PUSH; SEED: dst; RANGE: src; CLEAR: of
@@ -175,7 +181,7 @@ struct Step {
     int64_t borders;            /* KERNEL: of `flops`, those on zeros around operands */
     int64_t dear;               /* additions that functions and draws take beyond one FLOP each */
     bool wide;                  /* KERNEL: its products are of f64 */
-    int team;                   /* KERNEL: the most threads that run a part of it */
+    int team; /* KERNEL, LOOP with rest: the most threads that run a part of it */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
     const Step *again;          /* KERNEL: this step, run again; NULL: it runs the first time */
     bool sparse;                /* SCATTER_ADD: zero but in rows chosen by data, and so it stays */
@@ -299,6 +305,10 @@ static inline const AccessList *step_touches(const Step *step) {
 }
 /* A loop touches `buf` itself, the slice that `home` names. */
 void step_own(Program *p, Step *loop, Buf *buf, int mode, const Step *const *slice, int nslice);
+/* The outermost loop around what `loop` declares whose turns run side by side; NULL: none. */
+const Step *step_aside(const Step *loop);
+/* `rest` of such a loop has so many bytes for each further thread. */
+void step_set_rest(Program *p, const Step *loop, int64_t bytes);
 /* Does a run decide how many turns it has? */
 static inline bool step_ends_itself(const Step *loop) {
     return loop->go != NULL || loop->last != NULL;

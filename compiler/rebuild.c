@@ -371,6 +371,9 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
     Again *again = NULL;
     LoopBuilder *lb = loop_open(g, at->trip, at->reverse);
     loop_checkpoint(lb, at->checkpoint);
+    if (at->aside) {
+        loop_aside(lb);
+    }
     if (at->last) {
         loop_until(lb, map[loop->in[at->ncarry + at->last - 1]->id]);
     }

@@ -388,6 +388,7 @@ static Type shape_loop(const Query *q) {
     REQUIRE(q, body->out.count == at->ncarry + at->nys, "body result count");
     REQUIRE(q, at->go >= 0 && at->go <= at->ncarry && at->last >= 0 && at->last <= at->ninv,
             "what ends a loop is a carry or an invariant");
+    REQUIRE(q, !at->aside || (!at->go && !at->last), "what runs side by side has all its turns");
     REQUIRE(q, !at->go || (!at->last && !at->reverse),
             "a loop with a condition runs forward and has no last index");
     REQUIRE(q, !at->go || type_equal(*q->in[at->go - 1]->type, type_scalar(TY_BOOL)),

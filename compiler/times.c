@@ -32,7 +32,9 @@ int64_t bytes_time(const StepTimes *times, int64_t far_share, int64_t bytes, int
 
 int64_t step_time(const StepTimes *times, int64_t far_share, const Step *step) {
     if (step->kind == STEP_LOOP) {
-        return count_add(0, step->trip, list_time(times, far_share, &step->body));
+        const int64_t turns = step->rest ? (step->trip + step->team - 1) / step->team : step->trip;
+        return count_add(step->rest ? times->launch : 0, turns,
+                         list_time(times, far_share, &step->body));
     }
     int team = step->team > 1 ? step->team : 1;
     bool tile = step->kernel != NULL && kernel_tile(step->kernel) != NULL;

@@ -94,7 +94,8 @@ bool api_has_results(const ProgramEntry *entry) {
 static void find_team(void *ctx, Step *step, int depth) {
     bool *found = ctx;
     (void)depth;
-    *found = *found || (step->kind == STEP_KERNEL && kernel_has_team(step->kernel));
+    *found = *found || step->rest != NULL ||
+             (step->kind == STEP_KERNEL && kernel_has_team(step->kernel));
 }
 
 bool api_has_team(const Program *p) {

@@ -87,42 +87,54 @@ typedef struct {
     bool seeded;   /* the parameter of init is used */
     const DevicePrinter *device;
     const char *arena; /* expression */
+    const Step *turns; /* whose function it is; NULL: the entry's */
     NameSet met;       /* places in the source whose text stands in the function */
     const Step *last;  /* that a comment was for */
     StepPart part;     /* of a train, at hand */
     Arena scratch;
 } Names;
 
-static void note_used(void *ctx, Step *step, int depth) {
-    Names *names = ctx;
-    (void)depth;
-    names->seeded = names->seeded || step->kind == STEP_SEED;
-    const AccessList *touch = step_touches(step);
-    for (int i = 0; i < touch->count; i++) {
-        const Buf *buf = touch->at[i].buf;
-        names->used[buf_local(buf)->id] = true;
-        if (touch->at[i].mode & ACCESS_WRITE) {
-            names->written[buf->id] = names->written[buf_root(buf)->id] = true;
+/* Turns side by side have a function of their own, which names what it needs. */
+static void note_used(Names *names, const StepList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        const AccessList *touch = step_touches(step);
+        names->seeded = names->seeded || step->kind == STEP_SEED;
+        for (int k = 0; k < touch->count && step->rest == NULL; k++) {
+            const Buf *buf = touch->at[k].buf;
+            names->used[buf_local(buf)->id] = true;
+            if (touch->at[k].mode & ACCESS_WRITE) {
+                names->written[buf->id] = names->written[buf_root(buf)->id] = true;
+            }
+        }
+        if (step->rest == NULL) {
+            note_used(names, &step->body);
         }
     }
 }
 
+/* Of the entry, or of a loop of it whose turns have a function of their own. */
 static Names names_open(const Emit *e, const Printer *printer, const ProgramEntry *entry,
-                        const char *arena) {
+                        const Step *turns, const char *arena) {
     Names names = {.e = e, .entry = entry, .device = printer->device, .arena = arena};
     names.used = ARENA_ARRAY(&names.scratch, bool, e->p->nbuf + 1);
     names.written = ARENA_ARRAY(&names.scratch, bool, e->p->nbuf + 1);
-    steps_visit(&entry->step, note_used, &names);
+    names.turns = turns;
+    note_used(&names, turns ? &turns->body : &entry->step);
+    if (turns != NULL && turns->rest->bytes > 0) {
+        names.used[turns->rest->id] = true;
+    }
     return names;
 }
 
 /* TYPE *NAME = MD_AT(TYPE, BASE, OFFSET); what it is */
 static void print_pointer(const Names *names, const Buf *buf, const char *base, bool constant,
                           Text *out) {
+    const Step *aside = step_aside(buf->loop); /* each of its threads has bytes of its own */
     const char *type =
         str_printf(names->e->arena, "%s%s", constant ? "const " : "", elem_c_name(buf->type->elem));
-    text_printf(out, "    %s *%s = MD_AT(%s, %s, %lld); /* ", type, buf->name, type, base,
-                (long long)buf->offset);
+    text_printf(out, "    %s *%s = MD_AT(%s, %s, %lld); /* ", type, buf->name, type,
+                aside ? "own_" : base, (long long)(buf->offset - (aside ? aside->base : 0)));
     if (buf->type->rank > 0) {
         text_shape(out, *buf->type);
     } else {
@@ -213,13 +225,14 @@ static void print_temp(const Names *names, const Buf *buf, Text *out) {
     text_add(out, " */\n");
 }
 
-static void print_temps(const Names *names, Text *out) {
+/* Those of the entry, or of a loop whose turns run side by side. */
+static void print_temps(const Names *names, const Step *aside, Text *out) {
     bool first = true;
     for (int i = 0; i < names->entry->buf.count; i++) {
         const Buf *buf = names->entry->buf.at[i];
         bool own = buf->kind == BUF_TEMP || buf->kind == BUF_WORK;
-        if (own && names->used[buf->id]) {
-            text_add(out, first ? "    /* arena */\n" : "");
+        if (own && names->used[buf->id] && step_aside(buf->loop) == aside) {
+            text_add(out, first && aside == NULL ? "    /* arena */\n" : "");
             first = false;
             print_temp(names, buf, out);
         }
@@ -270,7 +283,8 @@ static void print_ports(const Names *names, Text *out) {
     first = true;
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
-        if (buf->kind == BUF_RESULT && (names->device == NULL || names->used[buf->id])) {
+        bool handed_out = names->device == NULL && names->turns == NULL;
+        if (buf->kind == BUF_RESULT && (handed_out || names->used[buf->id])) {
             text_add(out, first ? "    /* results */\n" : "");
             first = false;
             print_pointer(names, buf, "m->io", !names->used[buf->id], out);
@@ -478,6 +492,21 @@ static void print_clear(const Names *names, const Step *step, Text *out, const c
                 slice * (long long)elem_bytes(step->dst->type->elem), indent);
 }
 
+/* The name of the function of a loop whose turns run side by side; no kernel's ends so. */
+static const char *turns_name(const Names *names, const Step *loop) {
+    return str_printf(names->e->arena, "%s_turns%d_", names->entry->c_name, loop->index);
+}
+
+/* A step that is traced is looked at by one thread. */
+static void print_turns_call(const Names *names, const Step *loop, const char *indent, Text *out) {
+    const char *name = turns_name(names, loop);
+    text_printf(out, "%sconst %sargs args%d_ = {m%s};\n", indent, name, loop->index,
+                api_has_inputs(names->entry) ? ", in" : "");
+    text_printf(out, "%smd_team_run(&m->pace, %s%d, %lld, %s, &args%d_);\n", indent,
+                trace_wanted(names->e, names->entry) ? "m->trace != NULL ? 1 : " : "", loop->team,
+                (long long)loop->trip, name, loop->index);
+}
+
 static void print_steps(Names *names, const Printer *printer, const StepList *list, int depth,
                         Text *out) {
     const char *indent = str_printf(names->e->arena, "%*s", 4 * depth, "");
@@ -508,6 +537,10 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
             break;
         case STEP_LOOP:
             print_source(names, step, out, indent);
+            if (step->rest != NULL) {
+                print_turns_call(names, step, indent, out);
+                break;
+            }
             print_loop_head(names, step, indent, out);
             print_steps(names, printer, &step->body, depth + 1, out);
             text_printf(out, "%s}\n", indent);
@@ -550,9 +583,55 @@ static bool is_list(const Printer *printer, const ProgramEntry *entry) {
     return printer->device == NULL && entry->nstep >= LONG;
 }
 
+/* The turns of a loop side by side: part after part of the threads has some, and the memory that
+ * these turns need for itself. */
+static void print_turns(const Emit *e, const Printer *printer, const ProgramEntry *entry,
+                        const Step *loop, Text *out) {
+    Names names = names_open(e, printer, entry, loop, "m->arena");
+    const char *name = turns_name(&names, loop);
+    bool in = false;
+    text_printf(out, "typedef struct {\n    %s *m;\n", e->prefix);
+    if (api_has_inputs(entry)) {
+        text_printf(out, "    const %s_in *in;\n", entry->c_name);
+    }
+    for (int i = 0; i < entry->buf.count; i++) {
+        in = in || (entry->buf.at[i]->kind == BUF_INPUT && names.used[entry->buf.at[i]->id]);
+    }
+    text_printf(out, "} %sargs;\n\n/* Turns of the loop of step %d, side by side. */\n", name,
+                loop->id);
+    text_printf(out, "%sstatic void %s(const void *args_, int part_, int parts_) {\n",
+                is_list(printer, entry) ? "MD_LIST\n" : "", name);
+    text_printf(out, "    %s *m = ((const %sargs *)args_)->m;\n", e->prefix, name);
+    if (in) {
+        text_printf(out, "    const %s_in *in = ((const %sargs *)args_)->in;\n", entry->c_name,
+                    name);
+    }
+    print_ports(&names, out);
+    print_slots(&names, out);
+    print_temps(&names, NULL, out);
+    if (loop->rest->bytes > 0) {
+        text_printf(out,
+                    "    /* the part's own, %lld bytes */\n    unsigned char *own_ =\n"
+                    "        part_ == 0 ? m->arena + %lld : %s + (part_ - 1) * (int64_t)%lld;\n",
+                    (long long)loop->rest->type->dim[1], (long long)loop->base, loop->rest->name,
+                    (long long)loop->rest->type->dim[1]);
+    }
+    print_temps(&names, loop, out);
+    text_printf(out, "\n    for (int64_t i%d = part_; i%d < %lld; i%d += parts_) {\n", loop->index,
+                loop->index, (long long)loop->trip, loop->index);
+    print_steps(&names, printer, &loop->body, 2, out);
+    text_add(out, "    }\n}\n\n");
+    arena_free(&names.scratch);
+}
+
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
-    Names names = names_open(e, printer, entry, "m->arena");
+    for (int i = 0; i < entry->step.count; i++) {
+        if (entry->step.at[i]->rest != NULL) {
+            print_turns(e, printer, entry, entry->step.at[i], out);
+        }
+    }
+    Names names = names_open(e, printer, entry, NULL, "m->arena");
     if (e->c->opt.nan) {
         trace_table(e, entry, out);
     }
@@ -571,7 +650,7 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     }
     print_ports(&names, out);
     print_slots(&names, out);
-    print_temps(&names, out);
+    print_temps(&names, NULL, out);
     if (printer->device != NULL) {
         print_on_device(&names, printer, out);
         arena_free(&names.scratch);
@@ -607,7 +686,7 @@ void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry
     text_printf(out, "/* One row of %s as it is read -> as the model sees it. */\n",
                 entry->entry->name);
     text_printf(out, "static void %s(const void *raw, void *field) {\n", entry->c_name);
-    Names names = names_open(e, printer, entry, print_scratch(entry, out));
+    Names names = names_open(e, printer, entry, NULL, print_scratch(entry, out));
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         const char *type = elem_c_name(buf->type->elem);
@@ -620,7 +699,7 @@ void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry
         }
     }
     print_slots(&names, out);
-    print_temps(&names, out);
+    print_temps(&names, NULL, out);
     print_steps(&names, printer, &entry->step, 1, out);
     text_add(out, "}\n\n");
     arena_free(&names.scratch);
@@ -654,7 +733,7 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     if (api_is_called(e)) {
         print_add(e, eval, out);
     }
-    Names names = names_open(e, printer, entry, "m->arena");
+    Names names = names_open(e, printer, entry, NULL, "m->arena");
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
     api_eval_end(e, entry, out);
     text_add(out, " {\n");
@@ -664,7 +743,7 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     if (printer->device != NULL) {
         print_ports(&names, out);
         print_slots(&names, out);
-        print_temps(&names, out);
+        print_temps(&names, NULL, out);
         print_on_device(&names, printer, out);
         arena_free(&names.scratch);
         return;
@@ -690,7 +769,7 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
         }
     }
     print_slots(&names, out);
-    print_temps(&names, out);
+    print_temps(&names, NULL, out);
     print_steps(&names, printer, &entry->step, 1, out);
     for (int i = 0; i < entry->entry->out.count; i++) {
         text_printf(out, "    out->%s = *%s;\n", field_name(e, entry->entry->out.at[i].name),

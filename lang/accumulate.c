@@ -12,13 +12,15 @@
 #include "lang/stmt.h"
 #include "lang/train.h"
 
+enum { MOST_ASIDE = 64 }; /* micro-batches: gradients of all of them are there at once */
+
 /* A scalar of the body that is added up over the turns. */
 typedef struct {
     Node *node;
     bool mean;  /* of equally many rows each turn */
     bool guess; /* which axis is the batch is not known: a total only if the turns differ */
     bool none;  /* no total after all */
-    int carry;
+    int sum;
     Node *total; /* behind the loop; no gradient goes through it */
 } Total;
 
@@ -40,13 +42,14 @@ typedef struct {
 
 typedef struct {
     const Slot *slot; /* of the parameter */
-    int part, carry;
+    int part, sum;
 } GradientSum;
 
 struct Accumulation {
     const Ast *clause;
     int64_t count;
     bool torch_compat;
+    bool aside;        /* the turns run side by side: what they add up are stacks, not carries */
     LoopScope *loop;   /* NULL: not opened, or closed */
     bool rows_known;   /* an input has an axis of rows */
     const Item *batch; /* the declared dim of it, if it has one */
@@ -88,14 +91,29 @@ static const Ast *find_clause(Elab *e, const Ast *block) {
 }
 
 static void read_clause(Elab *e, Accumulation *a) {
-    const Ast *args = a->clause->kid[0];
+    const struct {
+        const char *name;
+        bool *to;
+    } words[] = {{"torch_compat", &a->torch_compat}, {"parallel", &a->aside}};
+    enum { WORDS = sizeof words / sizeof *words };
+    const Ast *args = a->clause->kid[0], *said[WORDS] = {NULL};
     const Ast *count = args && args->nkid > 0 ? args->kid[0] : NULL;
-    const Ast *compat = args && args->nkid > 1 ? args->kid[1] : NULL;
-    bool named = compat && compat->kind == AST_ARG && str_eq(compat->name, "torch_compat");
-    if (!count || count->kind == AST_ARG || (compat && !named) || args->nkid > 2) {
+    bool known = count && count->kind != AST_ARG;
+    for (int i = 1; known && i < args->nkid; i++) {
+        const Ast *arg = args->kid[i];
+        int k = 0;
+        while (k < WORDS && (arg->kind != AST_ARG || !str_eq(arg->name, words[k].name))) {
+            k++;
+        }
+        known = k < WORDS && said[k] == NULL;
+        if (known) {
+            said[k] = arg;
+        }
+    }
+    if (!known) {
         elab_error(e, a->clause->loc, 494,
-                   "'accumulate' takes the number of micro-batches, and torch_compat = true or "
-                   "false behind it");
+                   "'accumulate' takes the number of micro-batches, and behind it torch_compat and "
+                   "parallel, which are true or false");
         return;
     }
     if (elab_int(e, count, "'accumulate'", &a->count) && a->count < 1) {
@@ -104,8 +122,16 @@ static void read_clause(Elab *e, Accumulation *a) {
     } else if (a->count > INT32_MAX) {
         elab_error(e, count->loc, 462, "%lld iterations are not possible", (long long)a->count);
     }
-    if (compat) {
-        elab_condition(e, compat->kid[0], &a->torch_compat);
+    for (int k = 0; k < WORDS; k++) {
+        if (said[k]) {
+            elab_condition(e, said[k]->kid[0], words[k].to);
+        }
+    }
+    if (a->aside && a->count > MOST_ASIDE) {
+        elab_error(e, count->loc, 722,
+                   "at most %d micro-batches run side by side, each with gradients of its own, "
+                   "found %lld",
+                   MOST_ASIDE, (long long)a->count);
     }
 }
 
@@ -124,6 +150,9 @@ bool accumulate_open(Elab *e, Training *t, const Ast *block) {
         Accumulation *a = t->accumulation;
         e->entry->entry->accumulate = a->count;
         a->loop = loop_scope_open(e, (Dim){.size = a->count}, false);
+        if (a->aside) {
+            loop_aside(a->loop->builder);
+        }
         e->frame->call_loop = a->loop; /* a train's body is not the body of a written loop */
     }
     return true;
@@ -313,8 +342,11 @@ static void find_parts(Elab *e, Accumulation *a, const Training *t) {
     }
 }
 
-/* A carry that begins with zeros and adds up `node`. */
+/* What adds up `node`: a carry that begins with zeros, or of turns side by side a stack. */
 static int add_up(Elab *e, Accumulation *a, Node *node) {
+    if (a->aside) {
+        return loop_emit(a->loop->builder, node);
+    }
     Region *before = graph_enter(e->g, a->loop->outer);
     Node *zero = node_full(e->g, *node->type, 0);
     graph_leave(e->g, before);
@@ -342,6 +374,18 @@ void accumulate_gradient(Elab *e, Training *t, const Update *u) {
 
 /* --- behind the loop ------------------------------------------------------------------------- */
 
+/* What add_up gives in the end. Stacks are added up in the order of the turns, as carries are. */
+static Node *added(Elab *e, const Accumulation *a, Node *loop, int sum) {
+    if (!a->aside) {
+        return loop_final(e->g, loop, sum);
+    }
+    Node *stack = loop_stack(e->g, loop, sum), *all = node_index_axis(e->g, stack, 0, 0);
+    for (int64_t i = 1; i < a->count; i++) {
+        all = node_map2(e->g, OP_ADD, all, node_index_axis(e->g, stack, 0, i));
+    }
+    return all;
+}
+
 static Node *divided(Elab *e, Node *node, int64_t by) {
     return node_map2(e->g, OP_MUL, node, node_const(e->g, node->type->elem, 1.0 / (double)by));
 }
@@ -353,7 +397,7 @@ static void make_totals(Elab *e, Accumulation *a, Node *loop) {
         if (total->none) {
             continue;
         }
-        Node *sum = loop_final(e->g, loop, total->carry);
+        Node *sum = added(e, a, loop, total->sum);
         if (total->mean) {
             sum = divided(e, sum, a->count);
         }
@@ -363,10 +407,10 @@ static void make_totals(Elab *e, Accumulation *a, Node *loop) {
     }
 }
 
-/* v behind the loop; `sum` is the carry of the mean over the turns, -1: it moves. */
+/* v behind the loop; `sum` adds up to the mean over the turns, -1: it moves. */
 static const Value *behind(Elab *e, Accumulation *a, const Value *v, Node *loop, int sum) {
     if (sum >= 0) {
-        a->fact[v->node->id].moved = divided(e, loop_final(e->g, loop, sum), a->count);
+        a->fact[v->node->id].moved = divided(e, added(e, a, loop, sum), a->count);
     }
     return value_with(e->scratch, v, moved(e, a, v->node));
 }
@@ -383,7 +427,7 @@ static void set_gradient(Elab *e, Training *t, Update *u, Node *loop) {
         if (s->slot != u->param->slot) {
             continue;
         }
-        Node *term = loop_final(e->g, loop, s->carry);
+        Node *term = added(e, a, loop, s->sum);
         int total = a->part.at[s->part].total;
         if (!a->whole || a->total.at[total].mean) {
             term = divided(e, term, a->count);
@@ -428,6 +472,25 @@ static void move_names(Elab *e, Accumulation *a) {
     }
 }
 
+/* Turns that run side by side do not know what others have made. */
+static void check_hands_on(Elab *e, const Accumulation *a) {
+    const LoopScope *loop = a->loop;
+    for (int i = 0; i < loop->state.count; i++) {
+        if (loop->state.at[i].written) {
+            elab_error(e, a->clause->loc, 723,
+                       "'%s' moves with each micro-batch, so these cannot run side by side",
+                       loop->state.at[i].slot->name);
+            diag_hint(&e->c->diag, "without 'parallel = true' they run one behind the other");
+            return;
+        }
+    }
+    if (loop->over) {
+        elab_error(e, loop->over_loc, 723,
+                   "this loop may meet its maximum, which micro-batches side by side cannot say");
+        diag_note(&e->c->diag, a->clause->loc, "they are asked for here");
+    }
+}
+
 void accumulate_close(Elab *e, Training *t) {
     Accumulation *a = t->accumulation;
     Loc before = elab_at(e, t->loss_loc);
@@ -435,13 +498,16 @@ void accumulate_close(Elab *e, Training *t) {
     int loss = mean ? add_up(e, a, t->loss->node) : -1;
     int *metric = ARENA_ARRAY(e->scratch, int, t->metric.count);
     for (int i = 0; i < a->total.count; i++) {
-        a->total.at[i].carry = a->total.at[i].none ? -1 : add_up(e, a, a->total.at[i].node);
+        a->total.at[i].sum = a->total.at[i].none ? -1 : add_up(e, a, a->total.at[i].node);
     }
     for (int i = 0; i < t->metric.count; i++) {
         const Value *v = t->metric.at[i].value;
         metric[i] = elab_ok(v) && !moves(a, v) ? add_up(e, a, v->node) : -1;
     }
     e->frame->call_loop = NULL;
+    if (a->aside) {
+        check_hands_on(e, a);
+    }
     Node *loop = loop_scope_close(e, a->loop);
     make_totals(e, a, loop);
     t->loss = behind(e, a, t->loss, loop, loss);

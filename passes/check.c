@@ -22,6 +22,7 @@
 #include "passes/check.h"
 
 #include "passes/check_again.h"
+#include "passes/check_aside.h"
 #include "passes/check_ends.h"
 #include "passes/check_kernel.h"
 #include "passes/check_loop.h"
@@ -284,7 +285,8 @@ static bool run_loop(Check *c, const Step *loop) {
     if (c->depth == MAX_TURNS) {
         return check_fail(c, "loops are nested deeper than %d", MAX_TURNS);
     }
-    if (!check_ends_open(c, loop)) {
+    int64_t further = 0;
+    if (!check_ends_open(c, loop) || !check_aside_open(c, loop, &further)) {
         return false;
     }
     Turn *turn = &c->turn[c->depth++];
@@ -303,8 +305,7 @@ static bool run_loop(Check *c, const Step *loop) {
                 }
             }
         }
-        if (!check_ends_turn(c, loop) || !run_list(c, &loop->body, loop) ||
-            !check_dests(c, loop)) {
+        if (!check_ends_turn(c, loop) || !run_list(c, &loop->body, loop) || !check_dests(c, loop)) {
             return false;
         }
     }
@@ -315,7 +316,8 @@ static bool run_loop(Check *c, const Step *loop) {
     if (loop->trip > 2) {
         check_fill(c, loop, &loop->body);
     }
-    return check_tracks(c, loop) && check_ends_close(c, loop);
+    return check_tracks(c, loop) && check_ends_close(c, loop) &&
+           check_aside_close(c, loop, further);
 }
 
 /* What many steps call is read once; of many kernels not all are kept. */

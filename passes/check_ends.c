@@ -99,7 +99,7 @@ bool check_ends_open(Check *c, const Step *loop) {
         return check_fail(c, "loop %d ends in more than one way", loop->id);
     }
     if (!step_ends_itself(loop)) {
-        return loop->own.count == 0 ||
+        return loop->own.count == 0 || loop->rest != NULL ||
                check_fail(c, "loop %d runs all turns and looks at %s", loop->id,
                           loop->own.at[0].buf->name);
     }

@@ -253,6 +253,7 @@ static Node *expand_custom(Expand *e, const Node *n) {
         region_result(body, inner.map[n->body->out.at[k]->id]);
     }
     graph_leave(e->g, before);
+    moved_apply(body, e->run->moved);
     Node **in = ARENA_ARRAY(e->scratch, Node *, n->nin);
     for (int k = 0; k < n->nin; k++) {
         in[k] = e->map[n->in[k]->id];
@@ -297,6 +298,8 @@ static Node **expand_turns(Expand *e, const Node *n, const Turns *t) {
     loop_checkpoint(loop, t->checkpoint);
     if (t->last) {
         loop_until(loop, t->last);
+    } else if (a->aside) {
+        loop_aside(loop);
     }
     Expand inner = {.g = g,
                     .scratch = e->scratch,
@@ -328,6 +331,7 @@ static Node **expand_turns(Expand *e, const Node *n, const Turns *t) {
         loop_next(loop, last, loop_index(loop));
     }
     Node *copy = loop_close(loop);
+    moved_apply(copy->body, e->run->moved);
     for (int k = 0; k < body->out.count; k++) {
         result[k] = k < a->ncarry ? loop_final(g, copy, k) : loop_stack(g, copy, number[k]);
     }

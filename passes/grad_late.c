@@ -383,7 +383,8 @@ Gifts *gifts_open(Sweep *s, Replay *r, const Node *n, int nresults, bool stacks)
     const Attr *a = n->attr;
     Gifts *gifts = ARENA_NEW(s->scratch, Gifts);
     *gifts = (Gifts){.loop = n};
-    const bool pay = (s->replay || !n->region->up) && a->trip > 0 && !loop_ends_itself(a) &&
+    const bool beside = n->region == r->at->up; /* as their region ends, readers are told */
+    const bool pay = (s->replay || beside) && a->trip > 0 && !loop_ends_itself(a) &&
                      (s->replay || !weights_wait(n));
     for (int k = 0; k < nresults && (pay || stacks); k++) {
         const bool stack = k >= a->ncarry, anyway = stack && stacks;

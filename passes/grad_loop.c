@@ -376,11 +376,22 @@ static Node *cotangent_of(Sweep *b, const Node *n) {
 }
 
 /* What the derivative by invariant k of a segment goes on from: the sum of the segments that the
- * adjoint has run, so that it is one sum over all turns, in their order; NULL: from zeros. */
+ * adjoint has run, so that it is one sum over all turns, in their order; NULL: from zeros. A loop
+ * of one turn goes on from what there is, as if it were no loop: sums of their own would all be
+ * there until the last of such loops, as those of the stages of a solver's step. */
 static Node *sum_before(const Sweep *s, const Node *n, int k) {
     const Node *from = n->in[k];
-    bool segment = n->attr->checkpoint == CHECKPOINT_AFRESH && s->replay;
-    return segment && !s->cot[from->id] ? s->sum[from->id] : NULL;
+    int operands = 0; /* two of one value would both begin with what it has */
+    for (int i = 0; i < n->nin; i++) {
+        operands += n->in[i] == from;
+    }
+    if (operands > 1) {
+        return NULL;
+    }
+    const bool once = n->attr->trip == 1 && !loop_ends_itself(n->attr);
+    const bool segment = n->attr->checkpoint == CHECKPOINT_AFRESH && s->replay;
+    Node *sum = s->replay ? s->sum[from->id] : NULL, *cot = s->cot[from->id];
+    return once ? (cot ? cot : sum) : segment && !cot ? sum : NULL;
 }
 
 /* Does the adjoint of `n`, which runs each turn again from carries that were kept, also give what a
@@ -441,12 +452,14 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     r->adjoint = loop;
     r->at = g->region;
     int *carry = ARENA_ARRAY(s->scratch, int, nin);
+    bool *goes_on = ARENA_ARRAY(s->scratch, bool, nin);
     for (int k = 0; k < nin; k++) { /* of carries that can be reached, and sums for invariants */
         const Node *param = body->param.at[1 + k];
         carry[k] = -1;
         if (k < ncarry ? b->active[param->id] && wanted[k]
                        : k < ncarry + ninv && reached[param->id]) {
             Node *start = k < ncarry ? ls->cot[k] : sum_before(s, n, k);
+            goes_on[k] = k >= ncarry && start;
             Region *before = graph_enter(g, r->at->up);
             start = start ? start : node_full(g, *param->type, 0);
             graph_leave(g, before);
@@ -474,7 +487,7 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
             Loc loc = g->loc;
             g->loc = more ? more->loc : loc;
             Node *next = sum && more ? node_map2(g, OP_ADD, sum, more) : more;
-            loop_next(loop, carry[k], next ? next : sum);
+            loop_next(loop, carry[k], next ? next : loop_carry_value(loop, carry[k]));
             g->loc = loc;
         } else if (k >= ncarry + ninv && b->cot[param->id]) {
             emitted[k] = loop_emit(loop, b->cot[param->id]);
@@ -487,8 +500,8 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
         gifts_note(s, gifts, adjoint);
     }
     for (int k = 0; k < nin; k++) {
-        if (carry[k] >= 0 && k >= ncarry && sum_before(s, n, k)) {
-            s->sum[n->in[k]->id] = NULL; /* it is in the cotangent now */
+        if (carry[k] >= 0 && goes_on[k]) {
+            s->sum[n->in[k]->id] = s->cot[n->in[k]->id] ? s->sum[n->in[k]->id] : NULL;
             s->cot[n->in[k]->id] = loop_final(g, adjoint, carry[k]);
         } else if (carry[k] >= 0) {
             sweep_give(s, n, k, loop_final(g, adjoint, carry[k]));

@@ -95,8 +95,9 @@ static void survey(Merge *m, Arena *scratch, const bool *awaited) {
 
 /* --- guests ----------------------------------------------------------------------------------- */
 
+/* Turns that run side by side stay a loop of their own. */
 static bool runs_through(const Node *n) {
-    return n->op == OP_LOOP && !loop_ends_itself(n->attr) && n->attr->trip > 0;
+    return n->op == OP_LOOP && !loop_ends_itself(n->attr) && n->attr->trip > 0 && !n->attr->aside;
 }
 
 static bool reads_stack(const Node *loop, int k) {

@@ -114,6 +114,8 @@ Buf *temp_new(Frame *f, const Node *node, Type type, const char *name);
 
 /* --- lower.c --- */
 /* A kernel that copies the value of `node` to where it is wanted too. */
+/* The most threads that a kernel of it may have. */
+int frame_threads(const Frame *f);
 void lower_copy_to(Frame *f, const Node *node, Home to);
 
 /* --- ends.c: of loops that end by themselves --- */

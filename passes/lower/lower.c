@@ -207,6 +207,28 @@ static void sum_steps(Step *loop) {
     }
 }
 
+/* On how many threads the turns of a loop run side by side. Builds that look at each call, or note
+ * when it ends, have one turn behind the other. */
+static int aside_team(const Frame *f, const Attr *a) {
+    const Lower *l = f->l;
+    const EntryKind kind = l->e->entry->kind;
+    const bool watched = l->c->opt.canary || l->c->opt.nan || l->c->opt.profile;
+    const bool may = f->up == NULL && (kind == ENTRY_TRAIN || kind == ENTRY_CALL);
+    const int most = !may || watched || l->p->device ? 1 : l->c->opt.threads;
+    return !a->aside ? 1 : a->trip < most ? (int)a->trip : most;
+}
+
+/* Memory for further threads; how much the plan of the body says. */
+static void give_rest(Frame *f, Step *step, int team) {
+    Lower *l = f->l;
+    step->team = team;
+    step->rest = buf_new(l->p, l->e, BUF_WORK, type_scalar(TY_U8), "further_threads");
+    step->rest->loop = f->loop;
+    step->rest->per_thread = team == step->trip ? 0 : team - 1;
+    step_set_rest(l->p, step, 0);
+    step_own(l->p, step, step->rest, ACCESS_READ | ACCESS_WRITE, NULL, 0);
+}
+
 static bool ends_itself(const Node *node) {
     return node->op == OP_LOOP && loop_ends_itself(node->attr);
 }
@@ -221,6 +243,12 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     step->picks = ends_itself(node) || (a->trip == 1 && region_any(body, ends_itself));
     step_text(l, step, node);
     step->part = part_of(f, node);
+    if (a->aside && a->ncarry > 0) {
+        BUG("turns side by side hand a value on");
+    }
+    if (aside_team(f, a) > 1) {
+        give_rest(f, step, aside_team(f, a));
+    }
     GoalList *wanted = loop_goals(f, node, goals);
     LoopHomes *homes = &f->loops[node->id];
     HomeList *result = homes->result;
@@ -393,8 +421,7 @@ static void lower_region(Frame *f, const GoalList *goals) {
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
                           f->l->c->opt.stored, f->l->target->total_count,
-                          target_copies(f->l->target, f->l->c->opt.threads),
-                          f->l->target->sums);
+                          target_copies(f->l->target, frame_threads(f)), f->l->target->sums);
     name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     /* Regions without loops or concatenations need no tables of them. */

@@ -44,9 +44,19 @@ static int entry_threads(const Lower *l) {
     return alone ? 1 : l->c->opt.threads;
 }
 
+/* A turn that runs beside others has one thread. */
+int frame_threads(const Frame *f) {
+    const Lower *l = f->l;
+    bool aside = false;
+    for (; f != NULL; f = f->up) {
+        aside = aside || (f->loop != NULL && f->loop->rest != NULL);
+    }
+    return aside ? 1 : entry_threads(l);
+}
+
 static void work_open(WorkBuild *b) {
     arena_free(b->attempt);
-    Kernel *k = kernel_new(b->attempt, entry_threads(b->l));
+    Kernel *k = kernel_new(b->attempt, frame_threads(b->frame));
     k->model = b->l->p->prefix;
     k->index.tables = b->w.scratch;
     b->w.k = k;

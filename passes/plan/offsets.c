@@ -1,7 +1,8 @@
 /* offsets: lifetimes to offsets.
  *
  * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares
- * shares one set of offsets in all iterations, beside everything that lives through the loop. Sizes
+ * shares one set of offsets in all iterations, beside everything that lives through the loop. Where
+ * turns run side by side it has one stretch of the arena, which further threads have again. Sizes
  * are rounded to MD_ALIGN, which aligns every offset; guard bands belong to the size. Params and
  * state are dense in the order of their slots, or of a program that goes through phases by when
  * these are there; io holds, for each entry, its staged inputs, of a device then a status, and then
@@ -55,28 +56,107 @@ void plan_count(ProgramEntry *e) {
     add_work(e, &e->step, 1);
 }
 
-void plan_offsets(ProgramEntry *e, AllocMemo *memo) {
-    Arena scratch = {0};
-    live_ranges(e);
-    AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->buf.count + 1);
-    Buf **owner = ARENA_ARRAY(&scratch, Buf *, e->buf.count + 1);
-    int n = 0;
+typedef struct {
+    Program *p;
+    ProgramEntry *e;
+    AllocMemo *memo;
+    Arena scratch;
+    AllocItem *item; /* those of the arena, and which Bufs they are */
+    Buf **owner;
+    const Step **aside; /* the loop side by side that declares it, or NULL */
+    int64_t *offset;
+    int n;
+} Offsets;
+
+static void collect(Offsets *o) {
+    ProgramEntry *e = o->e;
+    o->item = ARENA_ARRAY(&o->scratch, AllocItem, e->buf.count + 1);
+    o->owner = ARENA_ARRAY(&o->scratch, Buf *, e->buf.count + 1);
+    o->aside = ARENA_ARRAY(&o->scratch, const Step *, e->buf.count + 1);
+    o->offset = ARENA_ARRAY(&o->scratch, int64_t, e->buf.count + 1);
     for (int i = 0; i < e->buf.count; i++) {
         Buf *buf = e->buf.at[i];
         if (buf_owns_arena(buf)) {
-            item[n] = (AllocItem){buf->first, buf->last, arena_room(e, buf->bytes)};
-            owner[n++] = buf;
+            o->item[o->n] = (AllocItem){buf->first, buf->last, arena_room(e, buf->bytes)};
+            o->aside[o->n] = step_aside(buf->loop);
+            o->owner[o->n++] = buf;
         }
     }
-    int64_t *offset = ARENA_ARRAY(&scratch, int64_t, n + 1);
-    e->arena_bytes = alloc_place_any(memo, item, n, offset);
-    e->lower_bound_bytes = alloc_lower_bound(&scratch, item, n);
-    e->peak_step = peak_step(item, n, e->nstep, &scratch);
-    for (int i = 0; i < n; i++) {
-        owner[i]->offset = offset[i] + e->band_bytes;
+}
+
+/* Places those that `loop` declares, NULL: all others, with stretches of such loops behind them. */
+static int64_t place(Offsets *o, const Step *loop, const AllocItem *stretch, int stretches,
+                     int64_t *at) {
+    AllocItem *some = ARENA_ARRAY(&o->scratch, AllocItem, o->n + stretches + 1);
+    int64_t *offset = ARENA_ARRAY(&o->scratch, int64_t, o->n + stretches + 1);
+    int count = 0;
+    for (int i = 0; i < o->n; i++) {
+        if (o->aside[i] == loop) {
+            some[count++] = o->item[i];
+        }
+    }
+    const int own = count;
+    for (int i = 0; i < stretches; i++) {
+        some[count++] = stretch[i];
+    }
+    int64_t bytes = alloc_place_any(o->memo, some, count, offset);
+    for (int i = count = 0; i < o->n; i++) {
+        if (o->aside[i] == loop) {
+            o->offset[i] = offset[count++];
+        }
+    }
+    for (int i = 0; i < stretches; i++) {
+        at[i] = offset[own + i];
+    }
+    return bytes;
+}
+
+/* What such a loop declares, as one item of the arena, and of further threads the same again. */
+static AllocItem place_inside(Offsets *o, Step *loop) {
+    AllocItem stretch = {loop->id, step_end(loop), place(o, loop, NULL, 0, NULL)};
+    step_set_rest(o->p, loop, stretch.size);
+    for (int i = 0; i < o->n; i++) {
+        if (o->owner[i] == loop->rest) {
+            o->item[i].size = arena_room(o->e, loop->rest->bytes);
+        }
+    }
+    return stretch;
+}
+
+static void place_all(Offsets *o) {
+    ProgramEntry *e = o->e;
+    AllocItem *stretch = ARENA_ARRAY(&o->scratch, AllocItem, e->step.count + 1);
+    Step **loop = ARENA_ARRAY(&o->scratch, Step *, e->step.count + 1);
+    int64_t *at = ARENA_ARRAY(&o->scratch, int64_t, e->step.count + 1);
+    int count = 0;
+    for (int i = 0; i < e->step.count; i++) {
+        if (e->step.at[i]->rest != NULL) {
+            loop[count] = e->step.at[i];
+            stretch[count] = place_inside(o, loop[count]);
+            count++;
+        }
+    }
+    e->arena_bytes = place(o, NULL, stretch, count, at);
+    for (int k = 0; k < count; k++) {
+        loop[k]->base = at[k];
+        for (int i = 0; i < o->n; i++) {
+            o->offset[i] += o->aside[i] == loop[k] ? at[k] : 0;
+        }
+    }
+}
+
+void plan_offsets(Program *p, ProgramEntry *e, AllocMemo *memo) {
+    Offsets o = {.p = p, .e = e, .memo = memo};
+    live_ranges(e);
+    collect(&o);
+    place_all(&o);
+    e->lower_bound_bytes = alloc_lower_bound(&o.scratch, o.item, o.n);
+    e->peak_step = peak_step(o.item, o.n, e->nstep, &o.scratch);
+    for (int i = 0; i < o.n; i++) {
+        o.owner[i]->offset = o.offset[i] + e->band_bytes;
     }
     plan_count(e);
-    arena_free(&scratch);
+    arena_free(&o.scratch);
 }
 
 /* ---- regions -------------------------------------------------------------------------------- */
@@ -167,10 +247,10 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
 
 /* A bound for the frames of any call on one thread: services and kernels keep small arrays, those
  * that pack operands of 16 bits larger ones, an entry function one pointer for each Buf that it
- * names, load one byte for each tensor. */
+ * names, and so has that of turns side by side, load one byte for each tensor. */
 static int64_t stack_bound(const Program *p) {
     enum { FRAMES = 8448, HALVES = 16384, POINTER = 16 };
-    int most = 0;
+    int64_t most = 0;
     bool halves = false;
     for (int i = 0; i < p->kernel.count; i++) {
         const Tile *tile = kernel_tile(p->kernel.at[i]);
@@ -178,15 +258,20 @@ static int64_t stack_bound(const Program *p) {
             halves || (tile != NULL && (elem_is_half(tile->as[0]) || elem_is_half(tile->as[1])));
     }
     for (int i = 0; i < p->entry.count; i++) {
-        most = p->entry.at[i]->buf.count > most ? p->entry.at[i]->buf.count : most;
+        const ProgramEntry *e = p->entry.at[i];
+        int functions = 1;
+        for (int k = 0; k < e->step.count; k++) {
+            functions = e->step.at[k]->rest != NULL ? 2 : functions;
+        }
+        const int64_t named = (int64_t)functions * (e->buf.count + p->slot.count);
+        most = named > most ? named : most;
     }
     int64_t slices = 0; /* load has a byte for each tensor of a file that is part of a slot */
     for (int i = 0; i < p->slot.count; i++) {
         const Slot *slot = p->slot.at[i]->slot;
         slices += slot->split > 0 ? slot_slices(slot) : 0;
     }
-    return align_up(FRAMES + (halves ? HALVES : 0) + POINTER * (most + p->slot.count) + slices,
-                    MD_ALIGN);
+    return align_up(FRAMES + (halves ? HALVES : 0) + POINTER * most + slices, MD_ALIGN);
 }
 
 static int by_phases(const void *a, const void *b) {

@@ -8,7 +8,7 @@
 /* Needs an entry whose plan is applied; gives offsets of TEMP and WORK, lifetimes, arena_bytes,
  * lower_bound_bytes, peak_step, and the sums of work of the entry. `memo`: placements that planning
  * has made. */
-void plan_offsets(ProgramEntry *e, AllocMemo *memo);
+void plan_offsets(Program *p, ProgramEntry *e, AllocMemo *memo);
 /* These sums alone, of the list as it is. */
 void plan_count(ProgramEntry *e);
 /* Needs all entries planned; gives offsets in params, state and io, and the totals. With `staging`

@@ -111,6 +111,9 @@ static int64_t plan_body(Program *p, ProblemShared *shared, Step *loop) {
     Plan plan = find_plan(p, shared, loop, &loop->body, &eval, &name);
     int64_t peak = plan_eval(&eval, &plan, NO_LIMIT).peak;
     plan_apply(p, &plan, &eval);
+    if (loop->rest != NULL) {
+        step_set_rest(p, loop, align_up(peak, MD_ALIGN)); /* about; offsets say it exactly */
+    }
     return peak;
 }
 
@@ -295,7 +298,7 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
     e->planned_bytes = plan_eval(&x.eval, &x.plan, limit).peak;
     plan_apply(p, &x.plan, &x.eval);
     program_number(e);
-    plan_offsets(e, &x.eval.memo);
+    plan_offsets(p, e, &x.eval.memo);
     arena_free(&x.scratch);
     e->predicted = list_time(&p->times, e->far_share, &e->step);
     if (told.time != e->predicted || told.arena != e->arena_bytes || told.flops != e->flops) {

@@ -82,6 +82,57 @@ same "threads" "$scratch/1.ck" "$scratch/3.ck"
 run parts_mean --steps 4
 run parts_mean --resume "$scratch/parts_mean.ck" --steps 10
 same "resume" "$scratch/1.ck" "$scratch/parts_mean.ck"
+# Side by side they have the same bits as one behind the other, for any number of threads, in memory that was there
+# before the first step; so have builds that look at each call, in which one thread has them all.
+aside() { # NAME [OPTION...]: weights of each train of this build beside those of before
+    aside_name=$1
+    shift
+    for form in mean ratio root torch given; do
+        [ $form = given ] && set -- --in x="$scratch/parts.npy" "$@"
+        run parts_$form "$@"
+        same "$aside_name: weights of $form" "$scratch/$form.before" "$scratch/parts_$form.st"
+        grown=$(number "$(grep '"event":"end"' "$scratch/parts_$form.log")" resident_growth_pages)
+        [ "$grown" = 0 ] && pass || fail "$aside_name: $form" "$grown pages added"
+    done
+}
+for form in mean ratio root torch; do
+    run parts_$form
+    mv "$scratch/parts_$form.st" "$scratch/$form.before"
+done
+run parts_given --in x="$scratch/parts.npy"
+mv "$scratch/parts_given.st" "$scratch/given.before"
+for how in --line --checks=canary --checks=nan --split=3; do
+    "$MDLC" $how -D aside=true $model -o "$scratch/aside.c" || { fail "side by side, $how" "does not compile"; continue; }
+    turns=$(cat "$scratch"/aside*.c | grep -c '^static void .*_turns[0-9]*_(') expected=0
+    case $how in --line | --split=3) expected=5 ;; esac
+    [ "$turns" = $expected ] && pass || fail "side by side, $how" "$turns functions of turns, not $expected"
+    $CC -O0 -fopenmp "$scratch"/aside*.c -lm -o "$program" || { fail "side by side, $how" "does not build"; continue; }
+    rm "$scratch"/aside*.c
+    for threads in 3 1 2 4; do
+        aside "$how, $threads threads" --threads $threads
+        [ $how = --line ] || break
+    done
+done
+# No turn writes what another one touches: the function of the turns in threads of its own under ThreadSanitizer,
+# which reports what a memory shared by both would be.
+if ! "$MDLC" --no-main --prefix acc -D aside=true $model -o "$scratch/race.c"; then
+    fail "races" "does not compile"
+elif ! $CC -fsanitize=thread -x c -o "$scratch/try" - 2>/dev/null <<'E' || ! "$scratch/try"
+int main(void) { return 0; }
+E
+then
+    skip "races" "$CC has no ThreadSanitizer"
+else
+    turns=$(sed -n 's/^static void \(acc_parts_given_turns[0-9]*_\)(.*/\1/p' "$scratch/race.c")
+    for apart in 1 0; do
+        $CC -O0 -g -fsanitize=thread -DAPART=$apart -DTURNS="$turns" -DARGS="${turns}args" -I"$scratch" -I. tests/suites/aside_race.c -lm -pthread -o "$scratch/race" ||
+            fail "races" "does not build"
+        "$scratch/race" >"$scratch/log" 2>"$scratch/err"
+        code=$?
+        [ $apart$code = 10 ] && pass && continue
+        [ $apart = 0 ] && grep -q 'data race' "$scratch/err" && pass || fail "races, apart: $apart" "$code: $(head -n 2 "$scratch/err")"
+    done
+fi
 # Beside the rows and the gradient sums the memory does not grow with the number of micro-batches.
 for k in 4 64; do
     sed "s/accumulate 4/accumulate $k/" $model >"$scratch/many.mdl"

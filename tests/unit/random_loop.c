@@ -162,6 +162,8 @@ bool gen_loop(Gen *gen, Val *out) {
     loop_checkpoint(r.builder, gen_chance(gen, 30) ? 1 + r.trip % 3 : CHECKPOINT_NONE);
     if (ends == 3) {
         loop_until(r.builder, wanted);
+    } else if (!ends && !r.ncarry && gen_chance(gen, 60)) {
+        loop_aside(r.builder);
     }
     gen->pool = &inner;
     gen->depth++;
