@@ -19,6 +19,7 @@
 #include "emit/stmts.h"
 #include "emit/trace.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- header comment ------------------------------------------------------------------------- */
@@ -419,11 +420,38 @@ static EntryList reading_order(const Emit *e) {
     return order;
 }
 
+static int by_lowering(const void *a, const void *b) {
+    const Step *x = *(Step *const *)a, *y = *(Step *const *)b;
+    return (x->lowered > y->lowered) - (x->lowered < y->lowered);
+}
+
+/* Plans put steps into an order that sizes decide; as they were lowered, parts of a program keep
+ * their text where a size alone changes. */
+static void visit_as_lowered(KernelWalk *walk, const StepList *list) {
+    StepList order = {0};
+    for (int i = 0; i < list->count; i++) {
+        if (!list->at[i]->again) {
+            VEC_PUSH(walk->e->arena, &order, list->at[i]);
+        }
+    }
+    if (order.count > 0) {
+        qsort(order.at, (size_t)order.count, sizeof *order.at, by_lowering);
+    }
+    for (int i = 0; i < order.count; i++) {
+        print_kernel(walk, order.at[i], 0);
+        visit_as_lowered(walk, &order.at[i]->body);
+    }
+}
+
 /* Each once, in front of the first entry of the file that has it. */
 static void print_kernels(const Emit *e, const Printer *printer, const ProgramEntry *entry,
                           Printed *done, Text *out) {
     KernelWalk walk = {e, printer, out, done};
-    steps_visit(&entry->step, print_kernel, &walk);
+    if (e->c->opt.split > 0) {
+        visit_as_lowered(&walk, &entry->step);
+    } else {
+        steps_visit(&entry->step, print_kernel, &walk);
+    }
 }
 
 /* Kernels and entry functions. */
