@@ -199,10 +199,11 @@ static void test_far_rows(void **state) {
                                 "y[j] = sum[i] max(x[i, j], z[i, j])"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases && !ODD_SIZES; i++) {
         char text[320];
-        snprintf(text, sizeof text,
-                 "dim M = %d, N = %d;\n"
-                 "entry f(x: [M, N], z: [M, N], u: [N], v: [N], w: [N]) {\n    %s;\n    return y;\n}\n",
-                 cases[i].rows, cases[i].columns, body[cases[i].of]);
+        snprintf(
+            text, sizeof text,
+            "dim M = %d, N = %d;\n"
+            "entry f(x: [M, N], z: [M, N], u: [N], v: [N], w: [N]) {\n    %s;\n    return y;\n}\n",
+            cases[i].rows, cases[i].columns, body[cases[i].of]);
         const Shape shape = shape_of(text, &target_cpu);
         if (shape.unrolled != cases[i].unrolled || shape.ahead != cases[i].ahead) {
             fail_msg("%d unrolled, %d ahead: %s", shape.unrolled, shape.ahead, text);
