@@ -324,26 +324,15 @@ static void print_parallel(Style *s, const Stmt *st) {
 
 /* Numbers, not pointers: what is asked for may lie behind the tensor. */
 static void print_ahead(Style *s, const StreamList *ahead) {
-    enum { WRITTEN = 8 }; /* lines that are written out */
-    const char *count = NULL;
     for (int i = 0; i < ahead->count; i++) {
         const Stream *of = &ahead->at[i];
-        const int64_t bytes = (int64_t)elem_bytes(of->arg->elem), all = of->row * bytes;
+        const int64_t bytes = (int64_t)elem_bytes(of->arg->elem);
         const char *name = s->arg[of->arg->id], *at = index_text(s, of->at);
-        const char *first =
-            str_printf(s->out->arena, "(uintptr_t)%s + (size_t)(%s) * %" PRId64, name, at, bytes);
-        if (all > WRITTEN * MD_ALIGN) {
-            count = count ? count : style_name(s, "line");
-            line(s, "    for (size_t %s = 0; %s < %" PRId64 "; %s += %d) {", count, count, all,
-                 count, MD_ALIGN);
-            line(s, "        MD_FETCH(%s + %s);", first, count);
-            line(s, "    }");
-            continue;
-        }
-        for (int64_t line_at = 0; line_at < all; line_at += MD_ALIGN) {
+        for (int64_t line_at = 0; line_at < of->row * bytes; line_at += MD_ALIGN) {
             const char *more =
                 line_at == 0 ? "" : str_printf(s->out->arena, " + %" PRId64, line_at);
-            line(s, "    MD_FETCH(%s%s);", first, more);
+            line(s, "    MD_FETCH((uintptr_t)%s + (size_t)(%s) * %" PRId64 "%s);", name, at, bytes,
+                 more);
         }
     }
 }

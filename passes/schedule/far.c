@@ -59,13 +59,17 @@ int far_rows(const KernelBuild *b, int row, int last, const RootList *roots) {
 
 /* --- sums over rows --------------------------------------------------------------------------- */
 
+/* Sums that are loaded and stored for each row are what C compilers put rows side by side for
+ * (gcc's unroll-and-jam). A loop that asks for a line in each turn stays as it is. */
+
 typedef struct {
     KernelBuild *b;
     int turn, last;
     StreamList *to;
 } Ask;
 
-/* A load that goes through memory row by row. */
+/* A load that goes through memory row by row: of each row the first line, from which a processor
+ * reads on by itself where rows are not side by side. */
 static void ask_for(void *ctx, const Expr *e) {
     const Ask *x = ctx;
     IndexTable *t = &x->b->k->index;
@@ -78,7 +82,7 @@ static void ask_for(void *ctx, const Expr *e) {
     }
     const Index *at = index_subst(t, e->index, x->last, index_const(t, 0));
     at = index_offset(t, at, far_turns(e->arg, across) * across);
-    const Stream stream = {.arg = e->arg, .at = at, .row = extent};
+    const Stream stream = {e->arg, at, 0, 1};
     VEC_PUSH(x->b->k->arena, x->to, stream);
 }
 
