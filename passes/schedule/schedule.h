@@ -206,8 +206,8 @@ bool far_arg(const Kernel *k, const Arg *arg); /* does no near cache hold all of
 int64_t far_turns(const Arg *arg, int64_t stride);
 /* Most rows, along the axis `row`, that one vector loop over `last` may go through side by side. */
 int far_rows(const KernelBuild *b, int row, int last, const RootList *roots);
-/* A loop that adds a row along `last` to sums in each turn asks for rows of far tensors, where these
- * sums are more than stay in registers. */
+/* A loop that adds a row along `last` to sums in each turn asks for later rows of far tensors,
+ * where these sums are more than stay in registers. */
 void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots);
 
 /* --- cpu_taps.c --- */
