@@ -79,7 +79,7 @@ static bool has_label(const Node *node, int k, int label) {
 
 /* Where the last labels of the result begin, that columns have: those of the second operand alone.
  * If it ends with labels that both operands have, these, and all where the result stays in cache
- * while many terms are added to it. */
+ * while many terms, half as many as it has elements, are added to it. */
 static int trailing_labels(const Node *node) {
     enum { CACHED = TUNED(8192, 64) };
     const int8_t *label = node->attr->lo_;
@@ -91,7 +91,7 @@ static int trailing_labels(const Node *node) {
     }
     int64_t count = type_count(*node->type);
     if (count_dims(tail - shared, node->type->dim + shared) > 1) {
-        return count <= CACHED && fold_count(node) >= count ? 0 : shared;
+        return count <= CACHED && 2 * fold_count(node) >= count ? 0 : shared;
     }
     while (tail > 0 && has_label(node, 1, label[tail - 1]) &&
            !has_label(node, 0, label[tail - 1])) {

@@ -76,10 +76,10 @@ static void emit_turned(KernelBuild *b, const int *grid, int n, int turned, bool
 /* --- rows that share a vector loop ------------------------------------------------------------ */
 
 /* Rows that share a loop: as many as divide their number, more where enough blocks are left. */
-static int block_rows(int64_t extent) {
-    static const int rows[] = {8, 4, 3, 5, 2, 7};
-    for (size_t i = extent >= JAM_BLOCKS * 8 ? 0 : 1; i < sizeof rows / sizeof *rows; i++) {
-        if (extent % rows[i] == 0) {
+static int block_rows(int64_t extent, int most) {
+    static const int rows[] = {JAM_ROWS, 4, 3, 5, 2, 7};
+    for (size_t i = extent >= JAM_BLOCKS * JAM_ROWS ? 0 : 1; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i] <= most && extent % rows[i] == 0) {
             return rows[i];
         }
     }
@@ -135,14 +135,14 @@ static void jam_visit(Jam *x, const Expr *e) {
 }
 
 /* What rows share, of one element; 0: it is not worth it, or they cannot share a loop. */
-static int jam_shared(const KernelBuild *b, int row, int last, const RootList *roots) {
+static int jam_shared(const KernelBuild *b, int row, int last, int most, const RootList *roots) {
     Jam x = {.b = b,
              .row = (AxisSet)1 << row,
              .last = last,
              .seen = ARENA_ARRAY(b->scratch, bool, b->nbound),
              .bytes = elem_bytes(roots->at[0].arg->elem),
              .fits = true};
-    if (block_rows(b->k->axis[row].extent) == 1 || b->k->axis[last].extent < JAM_VECTOR) {
+    if (block_rows(b->k->axis[row].extent, most) == 1 || b->k->axis[last].extent < JAM_VECTOR) {
         return 0;
     }
     for (int i = 0; i < roots->count; i++) {
@@ -156,9 +156,9 @@ static int jam_shared(const KernelBuild *b, int row, int last, const RootList *r
 }
 
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
-                bool parallel, const Turn *first, const RootList *roots) {
-    int row = grid[n - 1], outer[AXES_MAX], rows = block_rows(b->k->axis[row].extent);
-    if (jam_shared(b, row, last, roots) == 0) {
+                int most, bool parallel, const Turn *first, const RootList *roots) {
+    int row = grid[n - 1], outer[AXES_MAX], rows = block_rows(b->k->axis[row].extent, most);
+    if (jam_shared(b, row, last, most, roots) == 0) {
         return NULL;
     }
     for (int i = 0; i < n - 1; i++) {
@@ -191,6 +191,7 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
 
 typedef struct {
     int turned;    /* axis */
+    int rows;      /* most that share a loop */
     int64_t saved; /* operations that rows share */
 } Blocks;
 
@@ -225,24 +226,6 @@ static void turned_emit(KernelBuild *b, const Part *part, void *plan) {
                 &part->roots);
 }
 
-static bool jammed_fits(KernelBuild *b, const Part *part, void **plan) {
-    int n = space_axes(&part->rows);
-    int64_t shared =
-        n < 2 ? 0 : jam_shared(b, part->rows.axis[n - 2], part->rows.axis[n - 1], &part->roots);
-    return shared > 0 && has_blocks(b, (Blocks){.saved = shared}, plan);
-}
-
-static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
-    const Blocks *blocks = plan;
-    const Radix *r = &part->rows;
-    Cost cost = nest_cost(b, part, r->axis[r->n - 1], -1);
-    int64_t rows = block_rows(b->k->axis[r->axis[r->n - 2]].extent);
-    int64_t saved = count_add(0, blocks->saved * (rows - 1), r->count / rows);
-    saved /= cost.launches > 0 ? b->k->threads : 1;
-    cost.loop = cost.loop > saved ? cost.loop - saved : 0;
-    return cost;
-}
-
 /* Elements of the pieces of the rows that threads share; 0: threads share rows. Few long rows are a
  * wide layer's: its sums and its weights' gradients go by columns, and who made these has them in
  * its cache. */
@@ -251,8 +234,33 @@ static int64_t jammed_piece(const KernelBuild *b, const Radix *r, bool parallel)
     return parallel && columns >= LONG_ROWS * rows ? nest_piece_span(columns) : 0;
 }
 
+static bool jammed_fits(KernelBuild *b, const Part *part, void **plan) {
+    const Radix *r = &part->rows;
+    const int n = space_axes(r);
+    if (n < 2) {
+        return false;
+    }
+    /* Pieces of long rows jump through memory anyway. */
+    const int row = r->axis[n - 2], last = r->axis[n - 1];
+    const bool pieces = jammed_piece(b, r, nest_parallel(b, part)) > 0;
+    const int most = pieces ? JAM_ROWS : far_rows(b, row, last, &part->roots);
+    const int64_t shared = jam_shared(b, row, last, most, &part->roots);
+    return shared > 0 && has_blocks(b, (Blocks){.rows = most, .saved = shared}, plan);
+}
+
+static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Blocks *blocks = plan;
+    const Radix *r = &part->rows;
+    Cost cost = nest_cost(b, part, r->axis[r->n - 1], -1);
+    int64_t rows = block_rows(b->k->axis[r->axis[r->n - 2]].extent, blocks->rows);
+    int64_t saved = count_add(0, blocks->saved * (rows - 1), r->count / rows);
+    saved /= cost.launches > 0 ? b->k->threads : 1;
+    cost.loop = cost.loop > saved ? cost.loop - saved : 0;
+    return cost;
+}
+
 static void jammed_emit(KernelBuild *b, const Part *part, void *plan) {
-    (void)plan;
+    const Blocks *blocks = plan;
     const Radix *r = &part->rows;
     const int last = r->axis[r->n - 1];
     const bool parallel = nest_parallel(b, part);
@@ -266,8 +274,8 @@ static void jammed_emit(KernelBuild *b, const Part *part, void *plan) {
         list = nest_loops(b, list, &piece, 1, true);
         scope = (AxisSet)1 << piece;
     }
-    Stmt *vector = block_jam(b, list, scope, r->axis, r->n - 1, last, parallel && span == 0, NULL,
-                             &part->roots);
+    Stmt *vector = block_jam(b, list, scope, r->axis, r->n - 1, last, blocks->rows,
+                             parallel && span == 0, NULL, &part->roots);
     if (span > 0) {
         nest_piece(b, vector, piece, span);
     }

@@ -144,8 +144,8 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         return;
     }
     if (c->chunk_span == 0 && turns->n > 0 && space_axes(c->v) == 1) {
-        vector =
-            block_jam(b, list, scope, axis, turns->n, c->v->axis[0], false, &turns->at[0], roots);
+        vector = block_jam(b, list, scope, axis, turns->n, c->v->axis[0], JAM_ROWS, false,
+                           &turns->at[0], roots);
     }
     if (vector) {
         if (c->piece_span > 0) {
@@ -157,11 +157,17 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         return;
     }
     StmtList *inner = nest_turns(b, list, turns);
+    Stmt *row = NULL;
     for (int i = 0; i < turns->n; i++) {
         scope |= (AxisSet)1 << axis[i];
+        const StmtList *at = row ? &row->body : list;
+        row = at->at[at->count - 1];
     }
     nest_lets(b, inner, scope, roots);
     column_vector(b, c, inner, scope, roots);
+    if (row && c->piece_span == 0 && space_axes(c->v) == 1) {
+        far_sums(b, row, c->v->axis[0], roots);
+    }
 }
 
 /* Adds what levels 0 to `level` of the rows are made of to the roots. */

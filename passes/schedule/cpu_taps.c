@@ -13,9 +13,7 @@ enum {
     TAPS_TWICE = TUNED(12, 4), /* most of which two registers run along the picture side by side */
     TAPS_LEAST = 4,            /* fewer are soon loaded and stored */
     TAP_TURNS = 8,             /* most along one axis: what MD_UNROLL writes out */
-    TURNS_LEAST = TUNED(4, 2), /* of the loop that shares them */
-    AHEAD = 16,                /* turns, that the lines of far tensors are asked for */
-    FAR = TUNED(1 << 19, 64)   /* bytes of such a tensor: the second-level cache does not hold it */
+    TURNS_LEAST = TUNED(4, 2)  /* of the loop that shares them */
 };
 
 /* Loads without a condition, along `last` or apart from it, and what is computed of them. */
@@ -46,25 +44,29 @@ typedef struct {
 } Ahead;
 
 /* Of a window, the place that lies farthest: the others have been read for it before. */
-static void add_ahead(void *ctx, const Expr *e) {
-    const Ahead *a = ctx;
+static void ask_for(const Ahead *a, const Arg *arg, const Index *index) {
     IndexTable *t = &a->b->k->index;
     int64_t stride;
-    if (e->nin > 0 || !(e->axes >> a->last & 1) || !index_stride(e->index, a->turn, &stride) ||
-        stride == 0 ||
-        type_count(*kernel_buf(a->b->k, e->arg)->type) * (int64_t)elem_bytes(e->arg->elem) < FAR) {
+    if (!index_stride(index, a->turn, &stride) || stride == 0 || !far_arg(a->b->k, arg)) {
         return;
     }
-    const Index *at = index_offset(t, e->index, AHEAD * stride);
+    const Index *at = index_offset(t, index, far_turns(arg, stride) * stride);
     for (int i = 0; i < a->n; i++) {
         const int64_t extent = a->b->k->axis[a->tap[i]].extent;
-        if (!index_stride(e->index, a->tap[i], &stride)) {
+        if (!index_stride(index, a->tap[i], &stride)) {
             return;
         }
         at = index_subst(t, at, a->tap[i], index_const(t, stride > 0 ? extent - 1 : 0));
     }
-    const Stream stream = {e->arg, at, 0, a->lanes};
+    const Stream stream = {arg, at, 0, a->lanes};
     VEC_PUSH(a->b->k->arena, a->to, stream);
+}
+
+static void add_ahead(void *ctx, const Expr *e) {
+    const Ahead *a = ctx;
+    if (e->nin == 0 && e->axes >> a->last & 1) {
+        ask_for(a, e->arg, e->index);
+    }
 }
 
 bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, const int *tap,
@@ -103,6 +105,9 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
     Ahead ahead = {b, tap, n, turn->axis, last, lanes, &loop->ahead};
     product_loads(root->value, ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1), add_ahead,
                   &ahead);
+    if (first) { /* stored for the first time: a store waits for its line as a load does */
+        ask_for(&ahead, root->arg, root->index);
+    }
     const Index *begin = index_const(&b->k->index, 0);
     begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
     for (int i = 0; i < loop->ahead.count; i++) {

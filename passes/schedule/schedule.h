@@ -193,11 +193,22 @@ bool column_in_chunks(int64_t first, int64_t terms, int64_t columns);
 Part spelled_before(KernelBuild *b, const Part *part);
 
 /* --- cpu_block.c --- */
+enum { JAM_ROWS = 8 }; /* most rows that share a vector loop */
 /* Loops over `grid` inside `scope`, a few rows of its last axis at a time in one vector loop over
  * `last`, which is given back; NULL, and nothing done, where rows have too little in common.
- * `first`: which part of its first axis; NULL: all. */
+ * `most`: such rows; `first`: which part of its first axis, NULL: all. */
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
-                bool parallel, const Turn *first, const RootList *roots);
+                int most, bool parallel, const Turn *first, const RootList *roots);
+
+/* --- far.c --- */
+bool far_arg(const Kernel *k, const Arg *arg); /* does no near cache hold all of it? */
+/* So many turns ahead a loop asks for what it touches, which moves by so many elements a turn. */
+int64_t far_turns(const Arg *arg, int64_t stride);
+/* Most rows, along the axis `row`, that one vector loop over `last` may go through side by side. */
+int far_rows(const KernelBuild *b, int row, int last, const RootList *roots);
+/* A loop that adds a row along `last` to sums in each turn asks for later rows of far tensors,
+ * where these sums are more than stay in registers. */
+void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots);
 
 /* --- cpu_taps.c --- */
 /* Loops that add the few terms of a window, or add to the few sums of one, along the vector axis

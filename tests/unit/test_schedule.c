@@ -153,8 +153,8 @@ static void test_volumes(void **state) {
     }
 }
 
-/* Windows along vectors of channels ask for lines of a tensor that no cache holds: of those of a
- * window the last one alone. */
+/* Windows along vectors of channels ask for lines of a tensor that no cache holds, read or written:
+ * of those of a window the last one alone. */
 static void test_ahead(void **state) {
     (void)state;
     const char *window =
@@ -166,12 +166,12 @@ static void test_ahead(void **state) {
         snprintf(text, sizeof text,
                  "entry f(x: [%d, %d, %d, 64], w: [3, 3, 64]) {\n    %s\n    return y;\n}\n",
                  batch[i], side[i] + 2, side[i] + 2, line);
-        assert_int_equal(shape_of(text, &target_cpu).ahead, ODD_SIZES || i == 0 ? 1 : 0);
+        assert_int_equal(shape_of(text, &target_cpu).ahead, ODD_SIZES || i == 0 ? 2 : 0);
     }
 }
 
 /* The copy with a border is a sample for each thread: one loop over samples makes and multiplies
- * each, and asks for what the next one is made of. */
+ * each, and asks for what the next one is made of and for where the result goes. */
 static void test_slices(void **state) {
     (void)state;
     const char *text =
@@ -181,7 +181,34 @@ static void test_slices(void **state) {
     const Shape shape = shape_of(text, &target_cpu);
     assert_int_equal(shape.parallel, 1);
     assert_int_equal(shape.own, 18 * 18 * 64);
-    assert_int_equal(shape.ahead, 1);
+    assert_int_equal(shape.ahead, 2);
+}
+
+/* Rows of a tensor that no cache holds share a loop only while they lie within 512 bytes; sums over
+ * such rows ask for later ones, each tensor once, where they are more than eight registers. */
+static void test_far_rows(void **state) {
+    (void)state;
+    static const struct {
+        int rows, columns, of; /* the body */
+        int unrolled, ahead;
+    } cases[] = {
+        {56, 512, 0, 1, 0},   {4096, 512, 0, 0, 0}, {4096, 64, 0, 1, 0},  {4096, 128, 0, 0, 0},
+        {4096, 128, 1, 0, 0}, {4096, 192, 1, 0, 1}, {4096, 192, 2, 0, 2}, {512, 192, 2, 0, 0},
+    };
+    const char *const body[] = {"y[i, j] = (x[i, j] - u[j]) * w[j] + v[j]", "y[j] = sum[i] x[i, j]",
+                                "y[j] = sum[i] max(x[i, j], z[i, j])"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && !ODD_SIZES; i++) {
+        char text[320];
+        snprintf(
+            text, sizeof text,
+            "dim M = %d, N = %d;\n"
+            "entry f(x: [M, N], z: [M, N], u: [N], v: [N], w: [N]) {\n    %s;\n    return y;\n}\n",
+            cases[i].rows, cases[i].columns, body[cases[i].of]);
+        const Shape shape = shape_of(text, &target_cpu);
+        if (shape.unrolled != cases[i].unrolled || shape.ahead != cases[i].ahead) {
+            fail_msg("%d unrolled, %d ahead: %s", shape.unrolled, shape.ahead, text);
+        }
+    }
 }
 
 /* What the kernels of the text launch on a graphics processor: parallel loops and products, and
@@ -244,6 +271,7 @@ int main(void) {
         cmocka_unit_test(test_blocks),   cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),    cmocka_unit_test(test_slices),
         cmocka_unit_test(test_launches), cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_far_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

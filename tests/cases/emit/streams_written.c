@@ -145,6 +145,9 @@ MD_NOINLINE void streams_written_up_bias_linear_gelu_tanh_sgd_loop(float *d_out,
         }
         const int64_t k_end = c * 20 + 20;
         for (int64_t k = c * 20; k < k_end; k++) {
+            MD_FETCH((uintptr_t)gelu_tanh + (size_t)(k * 512 + 4096) * 4);
+            MD_FETCH((uintptr_t)gelu_tanh_2 + (size_t)(k * 512 + 4096) * 4);
+            MD_FETCH((uintptr_t)linear + (size_t)(k * 512 + 4096) * 4);
             const float t = sub[k * 8];
             const float t_2 = sub[k * 8 + 1];
             const float t_3 = sub[k * 8 + 2];
