@@ -131,6 +131,7 @@ typedef VEC(Stream) StreamList;
 struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order; with `blas` those of md_blas */
     int nplan;
+    int outer; /* from 1, the field that is how long the outermost axis is; 0: it has none */
     uint64_t bodies[TILE_MACHINES];      /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
     bool blas;                           /* by the library of --blas */
     bool team;                           /* large enough for several threads */

@@ -8,16 +8,17 @@ static void add_tile(void *ctx, Step *step, int depth) {
     (void)depth;
     Tiles *tiles = ctx;
     const Tile *tile = step->kernel ? kernel_tile(step->kernel) : NULL;
-    for (int i = 0; tile && i < TILE_MACHINES; i++) {
-        tiles->bodies[i] |= tile->bodies[i];
-    }
+    uint64_t bodies[TILE_MACHINES];
     if (tile) {
-        tile_features(tiles->arena, tile, &tiles->features);
+        tile_features(tiles->arena, tile, tiles->apart, bodies, &tiles->features);
+    }
+    for (int i = 0; tile && i < TILE_MACHINES; i++) {
+        tiles->bodies[i] |= bodies[i];
     }
 }
 
 Tiles tiles_of(const Emit *e) {
-    Tiles tiles = {.arena = e->arena};
+    Tiles tiles = {.arena = e->arena, .apart = e->c->opt.split > 0};
     for (int i = 0; i < e->p->entry.count; i++) {
         steps_visit(&e->p->entry.at[i]->step, add_tile, &tiles);
     }

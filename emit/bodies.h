@@ -9,6 +9,7 @@
 /* What products have a use for: each register tile, and all else, takes a compiler time. */
 typedef struct {
     Arena *arena;
+    bool apart; /* plans stand in another file */
     uint64_t bodies[TILE_MACHINES];
     NameList features;
 } Tiles;

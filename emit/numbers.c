@@ -166,6 +166,12 @@ void numbers_close(Numbers *n, Text *out) {
     }
 }
 
+void numbers_plan(Numbers *n, Text *out, const char *declared, const char *value) {
+    text_printf(out, "extern MD_SHARED const %s;\n", declared);
+    text_printf(&n->tables, "extern MD_SHARED const %s;\nMD_SHARED const %s = {\n%s\n};\n",
+                declared, declared, value);
+}
+
 const Text *numbers_tables(const Numbers *n) {
     return &n->tables;
 }

@@ -19,7 +19,9 @@ const char *numbers_turns(Numbers *n, int axis, int64_t turns);
 const char *numbers_constant(Numbers *n, const Expr *e);
 /* Declares the tables of the kernel. */
 void numbers_close(Numbers *n, Text *out);
-/* The tables of all kernels. */
+/* Declares a constant, `declared` by its type and name, that stands with the tables. */
+void numbers_plan(Numbers *n, Text *out, const char *declared, const char *value);
+/* The tables of all kernels, and these. */
 const Text *numbers_tables(const Numbers *n);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct {
     Arena *arena;
     SharedTexts plan, epilogue;
     SharedTexts block; /* by its number */
+    SharedTexts form;  /* of a plan, by the kernel that it is called by */
     struct Numbers *numbers; /* of kernels in other files than their tables; NULL: none has any */
 } Products;
 

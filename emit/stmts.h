@@ -76,8 +76,9 @@ void block_unbind(Style *s, const StmtList *list); /* its names end */
 
 /* --- tiles.c --- */
 void tile_print(Style *s, const Tile *tile);
-/* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
-void tile_features(Arena *arena, const Tile *tile, NameList *list);
+/* Parts of runtime/tile_kernel.h that it uses, by the names of their regions, and its register
+ * tiles (Tile.bodies). `apart`: plans stand in another file. */
+void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies, NameList *list);
 bool tile_pairs(const Tile *tile); /* multiplies bfloat16 in pairs, where a machine does that */
 bool tile_asks(const Tile *tile); /* for memory that something else reads later */
 /* What stands in front of the kernel's function. Sets the kernels by which its plan and its

@@ -731,20 +731,20 @@ static void print_kernel(Text *to, Products *known, const Step *step) {
     Style s = style_open(&whole, k);
     s.target = &target;
     s.name = k->name;
-    if (tile) {
-        tile_print_plan(&s, out, tile, known);
-    }
     Text behind = {.arena = &scratch};
-    if (numbers != NULL && tile == NULL) {
-        s.numbers = numbers;
+    s.numbers = numbers;
+    s.before = numbers != NULL ? &behind : out;
+    if (numbers != NULL) {
         numbers_open(numbers, k);
     }
-    s.before = s.numbers != NULL ? &behind : out;
+    if (tile) {
+        tile_print_plan(&s, s.before, tile, known);
+    }
     s.size = k->flat.known ? style_name(&s, "n") : NULL;
     s.pace = kernel_has_team(k) ? style_name(&s, "pace") : NULL;
     kernel_head(&s);
     block_print(&s, &k->body);
-    if (s.numbers != NULL) {
+    if (numbers != NULL) {
         numbers_close(numbers, out);
     }
     text_addn(to, text.at, text.len);

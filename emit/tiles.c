@@ -1,7 +1,9 @@
 /* tiles: products by runtime/tile.h or a library: their plans, the epilogues that run over each
  * block, and the calls. Needs a planned Program; gives C; decides nothing. */
 #include "emit/draws.h"
+#include "emit/forms.h"
 #include "emit/needs.h"
+#include "emit/numbers.h"
 #include "emit/stmts.h"
 #include "runtime/blas.h"
 #include "runtime/tile.h"
@@ -134,8 +136,9 @@ static bool tile_is_half(const Tile *tile) {
 
 /* What makes A for one element of the batch. */
 static void print_copy(Text *out, const Kernel *k, const Tile *tile, const Needs *n,
-                       const char *name) {
+                       const char *name, Numbers *numbers) {
     Style s = style_open(out, k);
+    s.numbers = numbers;
     s.depth = 1;
     text_printf(out, "static const void *%s_copy(void *ctx, int64_t %s, int part) {\n", name,
                 s.axis[tile->batch]);
@@ -188,8 +191,10 @@ static bool rows_apart(Style *s, const Tile *tile, const StmtList *row) {
 }
 
 /* That struct and the epilogue. */
-static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const char *name) {
+static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const char *name,
+                           Numbers *numbers) {
     Style s = style_open(out, k);
+    s.numbers = numbers;
     bool uses_batch;
     Needs n = tile_needs(&s, tile, &uses_batch);
     bool arguments = needs_arguments(k, &n);
@@ -197,7 +202,7 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
         print_arguments(&s, &n, tile->stream.count, name);
     }
     if (tile->halo) {
-        print_copy(out, k, tile, &n, name);
+        print_copy(out, k, tile, &n, name, numbers);
     }
     if (tile->body.count == 0) {
         return;
@@ -320,29 +325,46 @@ static const char *share(Arena *arena, SharedTexts *known, const Text *text, con
 
 static const char *share_epilogue(Text *out, const Kernel *k, const Tile *tile, Products *known) {
     Text text = {.arena = out->arena};
-    print_epilogue(&text, k, tile, "");
+    print_epilogue(&text, k, tile, "", NULL); /* with all its numbers */
     const char *owner = share(known->arena, &known->epilogue, &text, k->name);
     if (owner == k->name) {
-        print_epilogue(out, k, tile, k->name);
+        print_epilogue(out, k, tile, k->name, known->numbers);
     }
     return owner;
 }
 
+/* A plan as text: of all its numbers, or of a form those that are not read. */
+typedef struct {
+    Arena *arena;
+    const md_tile *p;
+    const Form *form; /* NULL: all of them */
+} Plan;
+
+static const char *plan_number(const Plan *plan, const int64_t *field) {
+    return form_number(plan->arena, plan->form, plan->p, field);
+}
+
 /* Axes of a plan: NAME(1, in A 2, ...), of `count` axes of which all but the last may be left out
  * where they have one element, NAME2 with two of them. `of`: operands whose strides are said. */
-static const char *axes_text(Arena *arena, const char *name, const md_tile_axis *axis, int count,
-                             bool swapped, const char *of) {
-    Text text = {.arena = arena}, *out = &text;
+static const char *axes_text(const Plan *plan, const char *name, const md_tile_axis *axis,
+                             int count, const char *of) {
+    Text text = {.arena = plan->arena}, *out = &text;
+    const bool swapped = plan->p->is & MD_TILE_SWAPPED;
+    const bool tiles =
+        plan->form != NULL && axis == &plan->p->r1 && (plan->form->is & MD_TILE_TILES);
     int first = 0;
-    while (first + 1 < count && axis[first].n == 1) {
+    while (first + 1 < count && axis[first].n == 1 && !tiles) {
         first++;
     }
-    text_printf(out, "MD_TILE_%s", name);
-    if (count - first > 1) {
-        text_printf(out, "%d", count - first);
+    if (tiles) {
+        text_add(out, form_rows(plan->arena, plan->form));
+    } else if (count - first > 1) {
+        text_printf(out, "MD_TILE_%s%d(", name, count - first);
+    } else {
+        text_printf(out, "MD_TILE_%s(", name);
     }
     for (int i = first; i < count; i++) {
-        text_printf(out, "%s%" PRId64, i == first ? "(" : ", ", axis[i].n);
+        text_printf(out, "%s%s", i == first ? "" : ", ", plan_number(plan, &axis[i].n));
         for (const char *at = of; *at != 0; at++) {
             bool x = *at == 'x';
             text_printf(out, ", /* %c */ %" PRId64,
@@ -364,13 +386,13 @@ static const char *flags_text(Arena *arena, int64_t is) {
     static const struct {
         int64_t flag;
         const char *name;
-    } flags[] = {FLAG(ADD),     FLAG(SHARED), FLAG(NO_C),         FLAG(IN_PLACE),
-                 FLAG(SWAPPED), FLAG(PACKED), FLAG(DOTS),         FLAG(ALONG),
-                 FLAG(KEPT),    FLAG(UNCUT),  FLAG(LISTED),       FLAG(NEXT),
-                 FLAG(CLAIMED), FLAG(HELPED), FLAG(TAKEN),        FLAG(HALF),
-                 FLAG(F16),     FLAG(EXACT),  FLAG(SINGLE),       FLAG(SPAN),
-                 FLAG(MADE),    FLAG(WIDE_A), FLAG(WIDE_B),       FLAG(ACROSS),
-                 FLAG(STREAMS), FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD)};
+    } flags[] = {
+        FLAG(ADD),    FLAG(SHARED),       FLAG(NO_C),          FLAG(IN_PLACE), FLAG(SWAPPED),
+        FLAG(PACKED), FLAG(DOTS),         FLAG(ALONG),         FLAG(KEPT),     FLAG(UNCUT),
+        FLAG(LISTED), FLAG(NEXT),         FLAG(CLAIMED),       FLAG(HELPED),   FLAG(TAKEN),
+        FLAG(HALF),   FLAG(F16),          FLAG(EXACT),         FLAG(SINGLE),   FLAG(SPAN),
+        FLAG(MADE),   FLAG(WIDE_A),       FLAG(WIDE_B),        FLAG(ACROSS),   FLAG(STREAMS),
+        FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD), FLAG(TILES),    FLAG(UNDIVIDED)};
 #undef FLAG
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -381,12 +403,13 @@ static const char *flags_text(Arena *arena, int64_t is) {
     return text.len > 0 ? text.at : "0";
 }
 
-static const char *numbers_text(Arena *arena, const char *name, const char *const *what,
-                                const int64_t *value, int count) {
-    Text text = {.arena = arena};
+static const char *numbers_text(const Plan *plan, const char *name, const char *const *what,
+                                const int64_t *const *field, int count) {
+    Text text = {.arena = plan->arena};
     text_printf(&text, "MD_TILE_%s(", name);
     for (int i = 0; i < count; i++) {
-        text_printf(&text, "%s/* %s */ %" PRId64, i > 0 ? ", " : "", what[i], value[i]);
+        text_printf(&text, "%s/* %s */ %s", i > 0 ? ", " : "", what[i],
+                    plan_number(plan, field[i]));
     }
     text_add(&text, ")");
     return text.at;
@@ -407,32 +430,34 @@ static const char *band_text(Arena *arena, const char *work, const md_tile *p) {
 }
 
 /* The fields in their order, in words of runtime/tile.h. */
-static Text tile_text(Arena *arena, const md_tile *p) {
-    bool swapped = p->is & MD_TILE_SWAPPED, one = p->k1.n == 1 && !(p->is & MD_TILE_LISTED);
-    bool batched = p->b1.n != 1 || p->b2.n != 1, skips = p->skip.n != 1;
+static Text tile_text(const Plan *plan) {
+    Arena *arena = plan->arena;
+    const md_tile *p = plan->p;
+    const bool one = p->k1.n == 1 && !(p->is & MD_TILE_LISTED);
+    const bool batched = p->b1.n != 1 || p->b2.n != 1, skips = p->skip.n != 1;
     static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
     static const char *const work[] = {"chunks", "partial sums", "group", "at",
                                        "strip",  "turned",       "all"};
     const bool cut = p->chunks > 1 || p->group > 0;
-    const int64_t block[] = {p->block_rows, p->block_cols, p->wide, one ? p->kb2 : p->kb1, p->kb2};
-    const int64_t place[] = {p->chunks,   p->partial,   p->group, p->group_at,
-                             p->strip_at, p->turned_at, p->slice};
+    const int64_t *const block[] = {&p->block_rows, &p->block_cols, &p->wide,
+                                    one ? &p->kb2 : &p->kb1, &p->kb2};
+    const int64_t *const place[] = {&p->chunks,   &p->partial,   &p->group, &p->group_at,
+                                    &p->strip_at, &p->turned_at, &p->slice};
     const char *const word[] = {
-        axes_text(arena, "ROWS", &p->r1, 2, swapped, "xc"),
-        axes_text(arena, "COLUMNS", &p->cols, 1, swapped, "yc"),
-        skips ? axes_text(arena, "SUM", &p->skip, 4, swapped, "xy")
-              : axes_text(arena, "SUM", &p->k0, 3, swapped, "xy"),
-        batched ? axes_text(arena, "BATCH", &p->b1, 2, swapped, "xyc") : "MD_TILE_NO_BATCH",
+        axes_text(plan, "ROWS", &p->r1, 2, "xc"),
+        axes_text(plan, "COLUMNS", &p->cols, 1, "yc"),
+        skips ? axes_text(plan, "SUM", &p->skip, 4, "xy") : axes_text(plan, "SUM", &p->k0, 3, "xy"),
+        batched ? axes_text(plan, "BATCH", &p->b1, 2, "xyc") : "MD_TILE_NO_BATCH",
         p->elem == 8 ? "sizeof(double)" : "sizeof(float)",
-        flags_text(arena, p->is),
-        numbers_text(arena, one ? "BLOCKS" : "BLOCKS2", blocks, block, one ? 4 : 5),
+        flags_text(arena, plan->form != NULL ? plan->form->is : p->is),
+        numbers_text(plan, one ? "BLOCKS" : "BLOCKS2", blocks, block, one ? 4 : 5),
         p->band != MD_BAND_NONE
             ? band_text(arena,
-                        cut ? numbers_text(arena, "BAND2", work, place, 7)
-                            : numbers_text(arena, "BAND", work + 4, place + 4, 3),
+                        cut ? numbers_text(plan, "BAND2", work, place, 7)
+                            : numbers_text(plan, "BAND", work + 4, place + 4, 3),
                         p)
-        : cut          ? numbers_text(arena, "WORK2", work, place, 7)
-        : p->slice > 0 ? numbers_text(arena, "WORK", work + 4, place + 4, 3)
+        : cut          ? numbers_text(plan, "WORK2", work, place, 7)
+        : p->slice > 0 ? numbers_text(plan, "WORK", work + 4, place + 4, 3)
                        : "MD_TILE_NO_WORK"};
     Words words = {0};
     for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
@@ -478,14 +503,20 @@ bool tile_asks(const Tile *tile) {
     return md_tile_far(&plan) || (plan.is & MD_TILE_EARLY);
 }
 
-void tile_features(Arena *arena, const Tile *tile, NameList *list) {
+void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies, NameList *list) {
     static const char *const vectors[] = {"VECTORS1", "VECTORS2", "VECTORS3", "VECTORS4"};
     static const char *const dot_rows[] = {"DOTS1", "DOTS2", "DOTS3", "DOTS4"};
     add_feature(arena, list, tile_suffix(tile)[1] == '6' ? "F64" : "F32", true);
+    memcpy(bodies, tile->bodies, sizeof tile->bodies);
     if (tile->blas) {
         return;
     }
     const md_tile plan = tile_plan(tile), *p = &plan;
+    const Form form = apart ? form_of(tile, p) : (Form){.known = false};
+    if (form.known) {
+        memcpy(bodies, form.bodies, sizeof form.bodies);
+    }
+    add_feature(arena, list, "FORMS", form.known);
     bool dots = p->is & MD_TILE_DOTS, along = p->is & MD_TILE_ALONG, turned = md_tile_turns(p);
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
     bool half = p->is & MD_TILE_HALF;
@@ -524,11 +555,36 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
         bool used = dots && p->r2.n > v;
         for (int i = 0; i < TILE_MACHINES; i++) {
             for (int bit = 0; bit < 64; bit++) {
-                used = used || ((tile->bodies[i] >> bit & 1) && bit % 4 >= v);
+                used = used || ((bodies[i] >> bit & 1) && bit % 4 >= v);
             }
         }
         add_feature(arena, list, vectors[v], used);
     }
+}
+
+/* The plan, the first time that it is met, and the first time that a text knows its numbers the
+ * form that it has there. Gives the end of the name of what has those. */
+static const char *print_plan(Style *s, Text *out, const Tile *tile, const md_tile *plan,
+                              Products *known) {
+    const char *own = s->k->name;
+    const Form form = known->numbers != NULL ? form_of(tile, plan) : (Form){.known = false};
+    const Text text = tile_text(&(Plan){out->arena, plan, NULL});
+    s->plan = share(known->arena, &known->plan, &text, own);
+    if (s->plan == own && form.known) {
+        numbers_plan(known->numbers, out, str_printf(out->arena, "md_tile %s_tile", own), text.at);
+    } else if (s->plan == own) {
+        text_printf(out, "static const md_tile %s_tile = {\n%s\n};\n", own, text.at);
+    }
+    Text key = {.arena = out->arena}, number = {.arena = out->arena};
+    text_add(&key, s->plan);
+    text_printf(&number, "%d", tile->block);
+    const bool needed = !tile->large || names_at(&known->block.text, number.at) < 0;
+    if (form.known && needed && share(known->arena, &known->form, &key, own) == own) {
+        const Text seen = tile_text(&(Plan){out->arena, plan, &form});
+        text_printf(out, "static const md_tile_apart %s_form = {{\n%s\n}, &%s_tile};\n", s->plan,
+                    seen.at, s->plan);
+    }
+    return form.known ? "form.known" : "tile";
 }
 
 void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
@@ -543,11 +599,7 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         return;
     }
     const md_tile plan = tile_plan(tile);
-    const Text text = tile_text(out->arena, &plan);
-    s->plan = share(known->arena, &known->plan, &text, k->name);
-    if (s->plan == k->name) {
-        text_printf(out, "static const md_tile %s_tile = {\n%s\n};\n", k->name, text.at);
-    }
+    const char *constant = print_plan(s, out, tile, &plan, known);
     /* In one line: with --line a directive may not stand between the arguments of a macro. */
     const char *epilogue =
         epilogue_name(out->arena, tile->body.count > 0 ? s->epilogue : NULL, tile);
@@ -558,8 +610,8 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         text_printf(&number, "%d", tile->block);
         of = share(known->arena, &known->block, &number, k->name);
         if (of == k->name) {
-            text_printf(out, "MD_TILE_BLOCK(%s, %s_tile, %s, md_tile_block_%s)\n", of, s->plan,
-                        real, tile_is_half(tile) ? "half" : tile_suffix(tile));
+            text_printf(out, "MD_TILE_BLOCK(%s, %s_%s, %s, md_tile_block_%s)\n", of, s->plan,
+                        constant, real, tile_is_half(tile) ? "half" : tile_suffix(tile));
         }
     }
     if (tile->large) {
@@ -571,14 +623,14 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s, %s)\n\n", k->name, s->plan, epilogue,
                     copy);
     } else if (tile->block > 0) {
-        text_printf(out, "MD_TILE_BLOCK_PART(%s, %s_tile, %s, md_tile_share_%s, %s, %s, %s)\n\n",
-                    k->name, s->plan, real, tile_suffix(tile), epilogue, of, copy);
+        text_printf(out, "MD_TILE_BLOCK_PART(%s, %s_%s, %s, md_tile_share_%s, %s, %s, %s)\n\n",
+                    k->name, s->plan, constant, real, tile_suffix(tile), epilogue, of, copy);
     } else if (tile->halo) {
-        text_printf(out, "MD_TILE_COPIED_PART(%s, %s_tile, md_tile_part_copied_%s, %s, %s)\n\n",
-                    k->name, s->plan, tile_suffix(tile), epilogue, copy);
+        text_printf(out, "MD_TILE_COPIED_PART(%s, %s_%s, md_tile_part_copied_%s, %s, %s)\n\n",
+                    k->name, s->plan, constant, tile_suffix(tile), epilogue, copy);
     } else {
-        text_printf(out, "MD_TILE_PART(%s, %s_tile, md_tile_part_%s, %s)\n\n", k->name, s->plan,
-                    tile_suffix(tile), epilogue);
+        text_printf(out, "MD_TILE_PART(%s, %s_%s, md_tile_part_%s, %s)\n\n", k->name, s->plan,
+                    constant, tile_suffix(tile), epilogue);
     }
 }
 

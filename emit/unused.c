@@ -105,6 +105,21 @@ static void close_condition(const Condition *c, size_t from, size_t end, bool *s
     }
 }
 
+/* A list of which no enumerator stands falls away too. */
+static void skip_empty_lists(const Embed *file, size_t from, size_t end, bool *skip) {
+    for (size_t i = from; i < end; i++) {
+        if (strcmp(file->lines[i], "enum {") == 0) {
+            size_t last = i + 1;
+            while (last < end && skip[last - from]) {
+                last++;
+            }
+            if (last > i + 1 && last < end && strcmp(file->lines[last], "};") == 0) {
+                skip[i - from] = skip[last - from] = true;
+            }
+        }
+    }
+}
+
 bool *unused_lines(Arena *arena, const Embed *file, size_t from, size_t end,
                    const PartList *parts) {
     bool *skip = ARENA_ARRAY(arena, bool, end > from ? end - from : 1);
@@ -112,6 +127,7 @@ bool *unused_lines(Arena *arena, const Embed *file, size_t from, size_t end,
         const Part *part = &parts->at[i];
         memset(skip + (part->from - from), !part->used, part->end - part->from);
     }
+    skip_empty_lists(file, from, end, skip);
     Condition open[DEPTH];
     int depth = 0;
     bool comment = false;

@@ -6,6 +6,8 @@
  * another one. */
 #include "emit/variant.h"
 
+#include "emit/forms.h"
+
 #include <string.h>
 
 enum { OPEN_MOST = 8 };
@@ -34,6 +36,12 @@ static const char *marked(Arena *arena, const char *line, const char *word) {
     return starts(line, word) ? str_ndup(arena, name, strcspn(name, " ")) : NULL;
 }
 
+/* All is what one file may need: numbers of plans stand apart in several files alone. */
+static bool is_wanted(const Reader *r, const char *feature) {
+    return r->features == NULL ? strcmp(feature, "FORMS") != 0
+                               : names_at(r->features, feature) >= 0;
+}
+
 static bool is_printed(const Reader *r) {
     return r->nopen == 0 || r->open[r->nopen - 1].printed;
 }
@@ -50,7 +58,7 @@ static void open_one(Reader *r, bool printed, bool condition) {
 static bool take(Reader *r, Arena *arena, const char *line) {
     const char *name = marked(arena, line, "/* if: ");
     if (name != NULL) {
-        open_one(r, r->features == NULL || names_at(r->features, name) >= 0, false);
+        open_one(r, is_wanted(r, name), false);
         return true;
     }
     Open *last = r->nopen > 0 ? &r->open[r->nopen - 1] : NULL;
@@ -174,11 +182,14 @@ static const char *instance_line(Arena *arena, const char *line, int bits, Shift
 static Embed read_all(Arena *arena, const Embed *file, const NameList *features, int bits) {
     Reader r = {.features = features, .bits = bits};
     Shift shift = {0};
+    const bool forms =
+        starts(file->name, "runtime/tile") && features != NULL && is_wanted(&r, "FORMS");
     const char **lines = ARENA_ARRAY(arena, const char *, file->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < file->count; i++) {
         const char *line = file->lines[i];
         if (!take(&r, arena, line) && is_printed(&r)) {
+            line = forms ? form_line(arena, line) : line;
             lines[count++] = bits != 0 ? instance_line(arena, line, bits, &shift) : line;
         }
     }

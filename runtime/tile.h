@@ -118,6 +118,24 @@ enum {
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
+/* if: FORMS */
+
+/* A plan of which some numbers are read from another one (tile_form.h). What stands for s->f here,
+ * where f may be one of these, is MD_TILE_OF(s, f) in a program that has forms. */
+enum { MD_TILE_READ = -1 };
+typedef struct {
+    md_tile known;
+    const md_tile *whole;
+} md_tile_apart;
+#define MD_TILE_OF(s, f)                                                                           \
+    ((s)->f != MD_TILE_READ ? (s)->f : ((const md_tile_apart *)(const void *)(s))->whole->f)
+
+/* In `is` of a form. */
+enum {
+    MD_TILE_TILES = 1 << 28,    /* rows of a register tile are r1.y, or r2.y: no row has one in Y */
+    MD_TILE_UNDIVIDED = 1 << 29 /* the sum is one block */
+};
+/* end: FORMS */
 
 /* A plan is written in these lines, in this order. */
 #define MD_TILE_AXIS(n, x, y, c)                                                                   \
@@ -399,6 +417,12 @@ typedef struct {
 } md_tile_sums;
 
 MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
+    /* if: FORMS */
+    if (s->is & MD_TILE_UNDIVIDED) {
+        const md_tile_sums all = {0, 0, 0, s->k1.n, s->k2.n, 0, 0};
+        return all;
+    }
+    /* end: FORMS */
     const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1, n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
     md_tile_sums b = {q / n2 / n1, q / n2 % n1 * s->kb1, q % n2 * s->kb2, 0, 0, 0, 0};
     b.nk1 = md_tile_min(s->kb1, s->k1.n - b.i1);
@@ -421,6 +445,11 @@ MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
 
 /* Blocks that the whole sum has. */
 MD_INLINE int64_t md_tile_blocks(const md_tile *s) {
+    /* if: FORMS */
+    if (s->is & MD_TILE_UNDIVIDED) {
+        return 1;
+    }
+    /* end: FORMS */
     /* if: LISTED */
     if (s->is & MD_TILE_LISTED) {
         return (s->k0.n * s->k1.n * s->k2.n + s->kb2 - 1) / s->kb2;
@@ -528,6 +557,10 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     u.cuts = group > 1 ? (s->r1.n + group - 1) / group : (s->r2.n + mr - 1) / mr;
     u.big = (u.cut + u.cuts - 1) / u.cuts * u.unit;
     u.little = u.cut / u.cuts * u.unit;
+    /* if: FORMS */
+    u.big = s->is & MD_TILE_TILES ? s->r1.y : u.big;
+    u.little = s->is & MD_TILE_TILES ? s->r2.y : u.little;
+    /* end: FORMS */
     u.count = group > 1 ? u.cuts : s->r1.n * u.cuts;
     return u;
 }

@@ -286,6 +286,11 @@ MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
 }
 
 #define MD_TILE_BODY(rows, nv, ...) MD_TN(pick)(rows, nv)(__VA_ARGS__)
+/* if: FORMS */
+#include "runtime/tile_form.h"
+#undef MD_TILE_BODY
+#define MD_TILE_BODY(rows, nv, ...) MD_TILE_SOME(MD_TN(pick), rows, nv, __VA_ARGS__)
+/* end: FORMS */
 #else
 /* Plain loops for any number of rows and columns. */
 MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {

@@ -98,7 +98,7 @@ static Program *make_program(Compile *c, Module *module) {
     if (!c->opt.nan) { /* which looks at all that is stored */
         kernels_unread(p);
     }
-    kernels_many(p);
+    kernels_many(p, c->opt.split > 0);
     p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
     pass_plan(p, !c->opt.no_main, budget_of(c, module));
     program_names(p);

@@ -742,6 +742,10 @@ int64_t product_task(const md_tile *plan) {
  * 0.1 us, takes no time beside them; of many products those are large that come near (many.c). */
 enum { LARGE = 1 << 21 };
 
+bool product_large(const md_tile *plan) {
+    return product_task(plan) > LARGE;
+}
+
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)part;
     Tiling *p = plan;
@@ -751,8 +755,9 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
         BUG("the plan of a product outgrew its place");
     }
     memcpy(tile->plan, &p->plan, sizeof p->plan);
+    tile->outer = product_outer(&p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
-    tile->large = product_task(&p->plan) > LARGE;
+    tile->large = product_large(&p->plan);
     tile->banded = p->plan.band != MD_BAND_NONE;
     tile->flops = tile_flops(p);
     for (int i = 0; i < p->stream.count && (p->plan.is & MD_TILE_STREAMS); i++) {

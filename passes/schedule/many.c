@@ -17,9 +17,15 @@ enum {
     LOOPS = 4         /* on threads */
 };
 
-static bool is_middle(const Tile *tile) {
+static bool is_middle(const md_tile *plan) {
+    return product_task(plan) > MIDDLE;
+}
+
+/* The plan that says so: where the text of a kernel should stay what it is with another batch, that
+ * of a common one. */
+static md_tile judged(const Tile *tile, bool apart) {
     const md_tile plan = product_plan(tile);
-    return product_task(&plan) > MIDDLE;
+    return apart ? product_nominal(&plan) : plan;
 }
 
 static void loops_many(Program *p) {
@@ -60,7 +66,7 @@ static void blocks_many(Tile **tile, int count) {
     }
 }
 
-void kernels_many(Program *p) {
+void kernels_many(Program *p, bool apart) {
     if (p->device) { /* which has plans of its own */
         return;
     }
@@ -70,12 +76,15 @@ void kernels_many(Program *p) {
     for (int i = 0; i < p->kernel.count; i++) {
         Tile *own = kernel_own_tile(p->kernel.at[i]);
         if (own != NULL && !own->blas) {
-            middle += is_middle(own);
+            const md_tile plan = judged(own, apart);
+            own->large = product_large(&plan);
+            middle += is_middle(&plan);
             tile[count++] = own;
         }
     }
     for (int i = 0; i < count && middle >= MANY; i++) {
-        tile[i]->large = tile[i]->large || is_middle(tile[i]);
+        const md_tile plan = judged(tile[i], apart);
+        tile[i]->large = tile[i]->large || is_middle(&plan);
     }
     blocks_many(tile, count);
 }

@@ -26,8 +26,17 @@ md_tile_shape product_shape(const Tiling *p);
 int64_t product_bytes(const Product *of); /* operands and result, once */
 /* Multiply-adds of a task, which an element of the batch or a part of its sum is. */
 int64_t product_task(const md_tile *plan);
+/* Are these so many that a loop over tasks which knows no plan as a constant takes no time? */
+bool product_large(const md_tile *plan);
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
 Tile *product_emit(KernelBuild *b, Tiling *p);
+
+/* --- outer.c --- */
+/* Which field of a plan, from 1, is how long its outermost axis is: the one that goes with the
+ * batch. 0: it has none, or that is short. */
+int product_outer(const md_tile *plan);
+/* The plan with as much along that axis as is common. */
+md_tile product_nominal(const md_tile *plan);
 
 /* --- seen.c --- */
 /* Would a C compiler make the same of a block of either plan? */

@@ -263,7 +263,8 @@ void kernels_unread(Program *p);
 
 /* --- many.c --- */
 /* Of a lowered program: which products share the loop over their tasks, beside large ones, and
- * whether loops on threads are run by one function. */
-void kernels_many(Program *p);
+ * whether loops on threads are run by one function. `apart`: numbers of a batch stand apart from
+ * the text of kernels, so none of them decides it. */
+void kernels_many(Program *p, bool apart);
 
 #endif

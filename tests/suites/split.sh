@@ -44,9 +44,10 @@ twins() {
 }
 sed 's/synthetic(512_000/synthetic(1_000/' samples/cnf.mdl >"$scratch/flow.mdl"
 twins flow 4 "$scratch/flow.mdl" "--steps 1 --seed 3"
+twins ragged 4 "$scratch/flow.mdl" "--steps 1 --seed 3" -D B=331 -D WIDTH=40
 twins profiled 2 samples/digits.mdl "--steps 5 --seed 1" --profile
 twins halves 3 samples/digits.mdl "--steps 30 --seed 1" '--precision=bf16, always' --checks=canary,nan
-sed 's/dim B = 32/dim B = 4/; s/file img = "images.npy"/file img = synthetic(8, seed = 1)/; /file lab/d; s/= img;/= normal(0, 1);/; s/= lab;/= u8(randint(0, 10));/' tests/suites/resnet20.mdl >"$scratch/residual.mdl"
+sed 's/dim B = 32/dim B = 9/; s/file img = "images.npy"/file img = synthetic(18, seed = 1)/; /file lab/d; s/= img;/= normal(0, 1);/; s/= lab;/= u8(randint(0, 10));/' tests/suites/resnet20.mdl >"$scratch/residual.mdl"
 twins residual 6 "$scratch/residual.mdl" "--steps 1 --seed 1"
 twins alone 1 samples/digits.mdl "--steps 5 --seed 1" --precision=f64 --budget=4194304
 
@@ -58,7 +59,7 @@ for file in "$scratch"/residual/residual.[1-5].c; do
 done
 sed '/^#define md_[a-z0-9_]* residual_md_/d; 1s/residual//' "$scratch/residual/residual.6.c" | grep residual >"$scratch/outside"
 [ ! -s "$scratch/outside" ] && grep -q '^MD_SHARED_COLD int md_main(' "$scratch/residual/residual.6.c" && pass || fail "the runtime" "$(head -3 "$scratch/outside")"
-# Products stand apart from loops: a size of the batch is in all of them.
+# Products stand apart from loops: a C compiler needs other runtime for them.
 grep -l '^MD_TILE_' "$scratch"/flow/flow.*.c | sed 's|.*/||' | tr '\n' ' ' | grep -qx 'flow\.2\.c flow\.3\.c ' && pass || fail "files of products"
 # What the runtime has once for all is defined in one file, by a name that begins with the prefix.
 for name in md_tile_run md_team_run md_tile_turn_f32 md_main; do
@@ -105,7 +106,10 @@ again "a number of one kernel" 'flow\.c ' -D radius=2
 again "a number of all kernels" 'flow\.c ' -D until=0.6
 again "the steps of the solver" 'flow\.c ' -D STEPS=12
 again "sizes of all kernels" 'flow\.1\.c flow\.2\.c flow\.3\.c flow\.c ' -D WIDTH=48
-again "the batch" 'flow\.2\.c flow\.3\.c flow\.c ' -D B=400
+again "the batch" 'flow\.c ' -D B=400
+again "the batch, on threads" 'flow\.c ' -D B=300
+again "no columns left over" 'flow\.c ' -D B=256
+again "the longest sum that is one block" 'flow\.c ' -D B=768
 # Where kernels have other numbers each stands where it stood.
 names() { for file in "$scratch"/flow/flow.[1-4].c; do sed -n 's/^\(static\|MD_[A-Z_]*\) .*\(flow_[a-z_0-9]*\)(.*/\2/p' "$file"; echo; done; }
 names >"$scratch/names"
@@ -136,6 +140,39 @@ same "numbers apart: rows" "$scratch/power-DB=120" "$scratch/power"
 cmp -s "$scratch/power-DN=4" "$scratch/power" && fail "numbers apart: a stride" || pass
 grep -q 'i < power_64i_[a-z_]*\[0\]; i++' "$scratch/power" && grep -q 'md_powf(fabsf([a-z_]*), 2\.5f), power_32f_[a-z_]*\[0\]\|md_powf(fabsf([a-z_]*), 2\.5f) \* power_32f_[a-z_]*\[0\]' "$scratch/power" && pass ||
     fail "numbers apart: the text" "$(grep -A12 '^/\* power.mdl' "$scratch/power")"
+
+# Of a product's plan what follows from its rows is read from where it stands; so are constants of
+# what it is followed by. Strides, rows of register tiles and what the sum is cut into are known.
+cat >"$scratch/product.mdl" <<'END'
+dim B = 200, N = 48;
+const slope = 3.5;
+model product(x: [B, 64]) -> [B, N] {
+    param w: [64, N] ~ normal(0, 1);
+    y[i, j] = sum[k] x[i, k] * w[k, j];
+    z[i, j] = y[i, j] * slope;
+    return z;
+}
+entry go(x: f32[B, 64]) { return y = product(x); }
+END
+for option in '' '-D slope=0.25' '-D B=300' '-D N=96'; do
+    # shellcheck disable=SC2086
+    "$MDLC" --no-main --split=2 $option "$scratch/product.mdl" -o "$scratch/product.c" && cat "$scratch/product.1.c" "$scratch/product.2.c" >"$scratch/product$(echo "$option" | tr -d ' ')" || fail "product: $option"
+    cp "$scratch/product.c" "$scratch/product$(echo "$option" | tr -d ' ').numbers"
+done
+same "numbers apart: a constant behind a product" "$scratch/product-Dslope=0.25" "$scratch/product"
+same "numbers apart: rows of a product" "$scratch/product-DB=300" "$scratch/product"
+cmp -s "$scratch/product-DN=96" "$scratch/product" && fail "numbers apart: columns of a product" || pass
+grep -q 'MD_TILE_ON(8, 6, 14, 6), MD_TILE_ON(7, 5, 13, 5), 1, /\* A \*/ 0, /\* C \*/ 0, MD_TILE_READ, /\* A \*/ 64, /\* C \*/ 48),$' "$scratch/product" &&
+    grep -q '^}, &product_[a-z_]*_tile};$' "$scratch/product" && grep -q '\* product_32f_[a-z_]*\[0\];$' "$scratch/product" && pass ||
+    fail "numbers apart: a product" "$(grep -A12 '^/\* product.mdl' "$scratch/product")"
+grep -q '^    MD_TILE_ROWS(200, /\* A \*/ 64, /\* C \*/ 48),' "$scratch/product.numbers" && grep -q '^    MD_TILE_ROWS(300, ' "$scratch/product-DB=300.numbers" && pass ||
+    fail "numbers apart: a plan" "$(grep -A6 '^MD_SHARED const md_tile' "$scratch/product.numbers")"
+# To a C compiler they are constants: it calls no register tile.
+# shellcheck disable=SC2046
+for file in "$scratch/flow/flow.2.c" "$scratch/ragged/ragged.2.c" "$scratch/residual/residual.5.c"; do
+    check "$(basename "$file"): built" $CC $("$MDLC" flags) -c "$file" -o "$scratch/tiles.o"
+    [ "$(nm "$scratch/tiles.o" | grep -c 'md_tile_body')" -eq 0 ] && grep -q 'MD_TILE_READ' "$file" && pass || fail "$(basename "$file"): register tiles" "$(nm "$scratch/tiles.o" | grep md_tile_body)"
+done
 
 # The makefile of docs/building.md: what a -D changes is compiled again and nothing else.
 awk '/^## / { here = /Several C files/ } here && /^```/ { code = !code; next } here && code' docs/building.md >"$scratch/flow/Makefile"

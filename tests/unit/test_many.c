@@ -94,7 +94,7 @@ static Found found_in(const char *text) {
     Dumped m;
     Program *p = compiled_text(&m, text, 4);
     assert_non_null(p);
-    kernels_many(p);
+    kernels_many(p, false);
     Found f = {0};
     for (int i = 0; i < p->kernel.count; i++) {
         const Tile *tile = kernel_tile(p->kernel.at[i]);

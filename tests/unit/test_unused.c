@@ -56,6 +56,22 @@ static void test_macros(void **state) {
     arena_free(&arena);
 }
 
+static void test_lists(void **state) {
+    (void)state;
+    Arena arena = {0};
+    static const char text[] = "#define MD_A 1\n"
+                               "enum {\n"
+                               "    MD_B = 1, /* one */\n"
+                               "    MD_C = 2\n"
+                               "};\n"
+                               "typedef int md_t;\n";
+    assert_string_equal(left(&arena, text, "MD_C"),
+                        "enum {\n    MD_C = 2\n};\ntypedef int md_t;\n");
+    /* An empty list is no C. */
+    assert_string_equal(left(&arena, text, "MD_A"), "#define MD_A 1\ntypedef int md_t;\n");
+    arena_free(&arena);
+}
+
 static void test_conditions(void **state) {
     (void)state;
     Arena arena = {0};
@@ -95,8 +111,7 @@ static void test_enumerators(void **state) {
                                "    MD_TWO = MD_TUNED(2, 3),\n"
                                "    MD_BOTH = MD_ONE | MD_TWO\n"
                                "};\n";
-    assert_string_equal(left(&arena, text, "MD_TWO"),
-                        "enum {\n    MD_TWO = MD_TUNED(2, 3),\n};\n");
+    assert_string_equal(left(&arena, text, "MD_TWO"), "enum {\n    MD_TWO = MD_TUNED(2, 3),\n};\n");
     /* Numbers that are counted depend on those in front, and two in a line are one text. */
     static const char *const whole[] = {"enum {\n    MD_ONE = 1,\n    MD_TWO\n};\n",
                                         "enum {\n    MD_ONE = 1, MD_TWO = 2,\n    MD_SIX = 6\n};\n",
@@ -111,6 +126,7 @@ static void test_enumerators(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_enumerators),
     };
