@@ -1,7 +1,7 @@
 #!/bin/sh
 # `make bench-cnf`: the time of a training step of samples/cnf.mdl beside the same flow in JAX (a scan over
 # steps, a checkpoint at each), at width 32 and batch 200, and width 64 and batch 500, with 1 and 2
-# threads. JAX comes from the virtual environment MDLC_JAX. The two take turns; medians of TURNS.
+# threads, each of which has a part of the batch. JAX comes from the virtual environment MDLC_JAX. The two take turns; medians of TURNS.
 set -u
 . tests/lib.sh
 venv=${MDLC_JAX:-${MDLC_VENV:-$HOME/.cache/mdlc-bench}}
@@ -12,8 +12,8 @@ median() { sort -n | awk '{ v[NR] = $1 } END { printf "%.2f", v[int((NR + 1) / 2
 echo "width batch threads   mdlc ms   jax ms   ratio"
 for size in $SIZES; do
     width=${size%:*} batch=${size#*:}
-    "$MDLC" -D WIDTH="$width" -D B="$batch" samples/cnf.mdl -o "$scratch/cnf.c" && emitted "$scratch/cnf.c" "$scratch/cnf" || exit 1
     for threads in $THREADS; do
+        "$MDLC" -D WIDTH="$width" -D B="$batch" -D PARTS="$threads" samples/cnf.mdl -o "$scratch/cnf.c" && emitted "$scratch/cnf.c" "$scratch/cnf" || exit 1
         : >"$scratch/ours"
         : >"$scratch/theirs"
         turn=0

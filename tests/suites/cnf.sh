@@ -30,9 +30,11 @@ awk -v l="$(number "$held" loss)" -v s="$(number "$held" square)" -v steps=$step
 end=$(grep '"event":"end"' "$scratch/log")
 [ "$(number "$end" resident_growth_pages)" = 0 ] && pass || fail "memory" "pages were added"
 # Both checkpoints of acceptance at once: 10 MB by the step, 3 MB by the stage.
-"$MDLC" --stats -D WIDTH=64 -D B=500 samples/cnf.mdl -o "$scratch/wide.c" >"$scratch/stats"
-awk -F ': ' '$1 == "cnf_fit.arena" { arena = $2 } END { exit !(arena > 0 && arena <= 3000000) }' "$scratch/stats" && pass ||
-    fail "arena at width 64, batch 500" "$(grep cnf_fit.arena "$scratch/stats")"
+for parts in 1 2; do
+    "$MDLC" --stats -D WIDTH=64 -D B=500 -D PARTS=$parts samples/cnf.mdl -o "$scratch/wide.c" >"$scratch/stats"
+    awk -F ': ' '$1 == "cnf_fit.arena" { arena = $2 } END { exit !(arena > 0 && arena <= 3000000) }' "$scratch/stats" && pass ||
+        fail "arena at width 64, batch 500, $parts parts" "$(grep cnf_fit.arena "$scratch/stats")"
+done
 # What is kept changes no bit of what is learned.
 sed 's/@checkpoint ode/ode/' samples/cnf.mdl >"$scratch/cnf.mdl"
 "$MDLC" "$scratch/cnf.mdl" -o "$scratch/all.c" && emitted "$scratch/all.c" "$scratch/all" || fail "without checkpoints" "does not build"
@@ -40,6 +42,17 @@ sed 's/@checkpoint ode/ode/' samples/cnf.mdl >"$scratch/cnf.mdl"
 cmp -s "$scratch/some.w" "$scratch/all.w" && pass || fail "without checkpoints" "other weights"
 "$program" fit --seed 1 --steps 20 --threads 1 --log none --save "$scratch/one.w"
 cmp -s "$scratch/some.w" "$scratch/one.w" && pass || fail "one thread" "other weights"
+# Two halves of the rows side by side are one update of all of them, with one thread and with two.
+if "$MDLC" -D PARTS=2 samples/cnf.mdl -o "$scratch/parts.c" && emitted "$scratch/parts.c" "$scratch/parts"; then
+    for threads in 1 2; do
+        "$scratch/parts" fit --seed 1 --steps 20 --threads $threads --log json --save "$scratch/parts$threads.w" >"$scratch/parts.log"
+        [ "$(number "$(grep '"event":"end"' "$scratch/parts.log")" resident_growth_pages)" = 0 ] && pass || fail "two parts" "pages were added"
+    done
+    same "two parts, one thread and two" "$scratch/parts1.w" "$scratch/parts2.w"
+    check "two parts and one" "$BUILD/tests/tools/stdiff" "$scratch/some.w" "$scratch/parts2.w" 1e-4
+else
+    fail "two parts" "do not build"
+fi
 # The same flow with another checkpoint and no head of its own for pictures (tests/unit/programs), 300 steps: it learns as
 # far as the sample, in an arena of its own size.
 if "$MDLC" --prefix flow -D B=100 tests/unit/programs/16_cnf.mdl -o "$scratch/flow.c" && emitted "$scratch/flow.c" "$scratch/flow" &&
