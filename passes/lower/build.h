@@ -113,9 +113,9 @@ const char *result_name(Frame *f, const Node *loop, int k); /* result k of a LOO
 Buf *temp_new(Frame *f, const Node *node, Type type, const char *name);
 
 /* --- lower.c --- */
-/* A kernel that copies the value of `node` to where it is wanted too. */
 /* The most threads that a kernel of it may have. */
 int frame_threads(const Frame *f);
+/* A kernel that copies the value of `node` to where it is wanted too. */
 void lower_copy_to(Frame *f, const Node *node, Home to);
 
 /* --- ends.c: of loops that end by themselves --- */

@@ -296,7 +296,7 @@ static void test_carry(void **state) {
     e->step.at[3]->lowered = 2; /* as if it had been lowered there */
     program_number(e);
     AllocMemo memo = {.arena = &arena};
-    plan_offsets(e, &memo);
+    plan_offsets(p, e, &memo);
     plan_regions(p, true);
     const char *fault = check_program(&arena, p);
     assert_non_null(fault);
