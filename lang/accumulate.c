@@ -485,7 +485,7 @@ static void check_hands_on(Elab *e, const Accumulation *a) {
         }
     }
     if (loop->over) {
-        elab_error(e, loop->over_loc, 723,
+        elab_error(e, loop->over_loc, 724,
                    "this loop may meet its maximum, which micro-batches side by side cannot say");
         diag_note(&e->c->diag, a->clause->loc, "they are asked for here");
     }
