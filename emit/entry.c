@@ -583,8 +583,8 @@ static bool is_list(const Printer *printer, const ProgramEntry *entry) {
     return printer->device == NULL && entry->nstep >= LONG;
 }
 
-/* The turns of a loop side by side: part after part of the threads has some, and the memory that
- * these turns need for itself. */
+/* The turns of a loop side by side: each part does some of them, with memory of its own for what
+ * they declare. */
 static void print_turns(const Emit *e, const Printer *printer, const ProgramEntry *entry,
                         const Step *loop, Text *out) {
     Names names = names_open(e, printer, entry, loop, "m->arena");
