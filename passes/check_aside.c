@@ -11,40 +11,24 @@
 
 #include "compiler/kernel.h"
 
-static bool declared_in(const Buf *buf, const Step *loop) {
-    const Step *at = buf->kind == BUF_TEMP || buf->kind == BUF_WORK ? buf->loop : NULL;
-    while (at != NULL && at != loop) {
-        at = at->up;
-    }
-    return at != NULL;
-}
-
 /* The stretch that the plan names holds all that turns declare, and nothing is handed on. */
 static bool check_stretch(Check *c, const Step *loop) {
     const int64_t pitch = loop->rest->type->dim[1];
     for (int i = 0; i < c->e->buf.count; i++) {
         const Buf *buf = c->e->buf.at[i], *root = check_root(buf);
-        if (!declared_in(buf, loop) || buf->first == buf->last) {
+        if (!check_declared_in(buf, loop) || buf->first == buf->last) {
             continue;
         }
         if (buf->loop == loop && buf->final != NULL) {
             return check_fail(c, "loop %d runs side by side and hands %s on", loop->id, buf->name);
         }
-        if (!declared_in(root, loop) || check_region(buf) != ARENA || buf->offset < loop->base ||
-            buf->offset + buf->bytes > loop->base + pitch) {
+        if (!check_declared_in(root, loop) || check_region(buf) != ARENA ||
+            buf->offset < loop->base || buf->offset + buf->bytes > loop->base + pitch) {
             return check_fail(c, "%s is not in the stretch that threads of loop %d have", buf->name,
                               loop->id);
         }
     }
     return true;
-}
-
-static bool is_picked(const Access *access, const Step *loop) {
-    bool picked = false;
-    for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
-        picked = picked || access->slice[k] == loop;
-    }
-    return picked;
 }
 
 static bool check_turns(Check *c, const Step *loop, const StepList *list) {
@@ -62,7 +46,7 @@ static bool check_turns(Check *c, const Step *loop, const StepList *list) {
         for (int k = 0; k < touch->count; k++) {
             const Access *access = &touch->at[k];
             const Buf *buf = access->buf;
-            bool shared = !declared_in(buf, loop) && !is_picked(access, loop);
+            bool shared = !check_declared_in(buf, loop) && !check_picks(loop, access);
             if (shared && ((access->mode & ACCESS_WRITE) || buf->kind == BUF_WORK ||
                            check_written_inside(c, buf, loop))) {
                 return check_fail(c, "step %d touches %s, which other turns of loop %d write",

@@ -18,13 +18,6 @@ static int slice_count(const Access *access) {
     return n;
 }
 
-static bool is_around(const Step *loop, const Step *step) {
-    while (step != NULL && step != loop) {
-        step = step->up;
-    }
-    return step != NULL;
-}
-
 /* How a loop touches one of what ends it. */
 static const Access *own_access(const Step *loop, const Buf *buf, int mode) {
     for (int i = 0; buf != NULL && i < loop->own.count; i++) {
@@ -49,7 +42,7 @@ static bool check_own(Check *c, const Step *loop, const Buf *buf, int mode, Elem
         return check_fail(c, "loop %d does not touch %s as what ends it", loop->id, buf->name);
     }
     for (int k = 0; k < slice_count(own); k++) {
-        if (own->slice[k] == loop || !is_around(own->slice[k], loop)) {
+        if (own->slice[k] == loop || !check_is_around(own->slice[k], loop)) {
             return check_fail(c, "loop %d looks at a slice of %s that no loop around it picks",
                               loop->id, buf->name);
         }
@@ -75,13 +68,8 @@ static bool check_body(Check *c, const Step *loop, const StepList *list) {
         for (int k = 0; k < touch->count; k++) {
             const Access *access = &touch->at[k];
             const Buf *buf = access->buf;
-            bool inside = (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->loop != NULL &&
-                          is_around(loop, buf->loop);
-            bool sliced = false;
-            for (int n = 0; n < slice_count(access); n++) {
-                sliced = sliced || access->slice[n] == loop;
-            }
-            if ((access->mode & ACCESS_WRITE) && !inside && !sliced && !is_carry(c, buf, loop)) {
+            bool apart = check_declared_in(buf, loop) || check_picks(loop, access);
+            if ((access->mode & ACCESS_WRITE) && !apart && !is_carry(c, buf, loop)) {
                 return check_fail(c, "step %d writes %s in loop %d, which may have no turn",
                                   step->id, buf->name, loop->id);
             }
@@ -200,7 +188,7 @@ static bool same_turns(const Step *writer, const Access *at, const Access *acces
         if (j < m && j < n) {
             same = same && at->slice[j] == access->slice[j];
         } else {
-            same = same && is_around(j < m ? at->slice[j] : access->slice[j], writer);
+            same = same && check_is_around(j < m ? at->slice[j] : access->slice[j], writer);
         }
     }
     return same;

@@ -155,17 +155,29 @@ int64_t check_position(const Turn *turn, int64_t at) {
     return turn->loop->reverse ? turn->loop->trip - 1 - at : at;
 }
 
-static bool inside(const Step *step, const Step *loop) {
+bool check_is_around(const Step *loop, const Step *step) {
     while (step != NULL && step != loop) {
         step = step->up;
     }
     return step != NULL;
 }
 
+bool check_declared_in(const Buf *buf, const Step *loop) {
+    return (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && check_is_around(loop, buf->loop);
+}
+
+bool check_picks(const Step *loop, const Access *access) {
+    bool picks = false;
+    for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
+        picks = picks || access->slice[k] == loop;
+    }
+    return picks;
+}
+
 bool check_written_inside(const Check *c, const Buf *buf, const Step *loop) {
     const Value *v = &c->value[buf->id];
     for (int i = 0; i < v->writer.count; i++) {
-        if (inside(v->writer.at[i].step, loop)) {
+        if (check_is_around(loop, v->writer.at[i].step)) {
             return true;
         }
     }

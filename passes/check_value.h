@@ -90,6 +90,10 @@ int64_t check_token(Check *c, const Buf *buf, int step); /* a new one */
 /* The turn of a loop that runs now; NULL: it does not. */
 const Turn *check_turn(const Check *c, const Step *loop);
 int64_t check_position(const Turn *turn, int64_t at);
+/* Is the step in the body of `loop`, or `loop` itself? */
+bool check_is_around(const Step *loop, const Step *step);
+bool check_declared_in(const Buf *buf, const Step *loop); /* there, at any depth */
+bool check_picks(const Step *loop, const Access *access); /* a slice, by its index */
 bool check_written_inside(const Check *c, const Buf *buf, const Step *loop);
 /* The bytes that an access touches now, relative to the region. */
 bool check_block(Check *c, const Step *step, const Access *access, int64_t *lo, int64_t *hi);

@@ -381,17 +381,15 @@ static Node *cotangent_of(Sweep *b, const Node *n) {
  * there until the last of such loops, as those of the stages of a solver's step. */
 static Node *sum_before(const Sweep *s, const Node *n, int k) {
     const Node *from = n->in[k];
-    int operands = 0; /* two of one value would both begin with what it has */
-    for (int i = 0; i < n->nin; i++) {
-        operands += n->in[i] == from;
-    }
-    if (operands > 1) {
-        return NULL;
-    }
     const bool once = n->attr->trip == 1 && !loop_ends_itself(n->attr);
     const bool segment = n->attr->checkpoint == CHECKPOINT_AFRESH && s->replay;
     Node *sum = s->replay ? s->sum[from->id] : NULL, *cot = s->cot[from->id];
-    return once ? (cot ? cot : sum) : segment && !cot ? sum : NULL;
+    Node *before = once ? (cot ? cot : sum) : segment && !cot ? sum : NULL;
+    int operands = 0; /* two of one value would both begin with what it has */
+    for (int i = 0; before && i < n->nin; i++) {
+        operands += n->in[i] == from;
+    }
+    return operands == 1 ? before : NULL;
 }
 
 /* Does the adjoint of `n`, which runs each turn again from carries that were kept, also give what a

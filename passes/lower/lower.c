@@ -246,8 +246,9 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     if (a->aside && a->ncarry > 0) {
         BUG("turns side by side hand a value on");
     }
-    if (aside_team(f, a) > 1) {
-        give_rest(f, step, aside_team(f, a));
+    const int team = aside_team(f, a);
+    if (team > 1) {
+        give_rest(f, step, team);
     }
     GoalList *wanted = loop_goals(f, node, goals);
     LoopHomes *homes = &f->loops[node->id];
