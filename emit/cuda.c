@@ -357,10 +357,9 @@ static void print_kernel(Text *to, Products *known, const Step *step) {
     arena_free(&scratch);
 }
 
-static void print_call(Text *out, const Program *p, const Step *step) {
-    (void)p;
+static void print_call(Text *out, const Emit *e, const Step *step) {
     text_printf(out, "%s(m->stream, md_status", step->kernel->name);
-    call_print(out, step, ", ");
+    call_print(out, e, step, ", ");
     text_add(out, ");");
 }
 

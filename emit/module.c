@@ -379,6 +379,7 @@ typedef struct {
     const Printer *printer;
     Text *out;
     Printed *done;
+    StepList call; /* of an entry */
 } KernelWalk;
 
 typedef VEC(ProgramEntry *) EntryList;
@@ -420,35 +421,36 @@ static EntryList reading_order(const Emit *e) {
     return order;
 }
 
-static int by_lowering(const void *a, const void *b) {
-    const Step *x = *(Step *const *)a, *y = *(Step *const *)b;
-    return (x->lowered > y->lowered) - (x->lowered < y->lowered);
+static void add_call(void *ctx, Step *step, int depth) {
+    KernelWalk *walk = ctx;
+    (void)depth;
+    if (step->kind == STEP_KERNEL && !step->again) {
+        VEC_PUSH(walk->e->arena, &walk->call, step);
+    }
 }
 
-/* Plans put steps into an order that sizes decide; as they were lowered, parts of a program keep
- * their text where a size alone changes. */
-static void visit_as_lowered(KernelWalk *walk, const StepList *list) {
-    StepList order = {0};
-    for (int i = 0; i < list->count; i++) {
-        if (!list->at[i]->again) {
-            VEC_PUSH(walk->e->arena, &order, list->at[i]);
-        }
-    }
-    if (order.count > 0) {
-        qsort(order.at, (size_t)order.count, sizeof *order.at, by_lowering);
-    }
-    for (int i = 0; i < order.count; i++) {
-        print_kernel(walk, order.at[i], 0);
-        visit_as_lowered(walk, &order.at[i]->body);
-    }
+/* By the kernel, of several calls by where they are from. */
+static int by_name(const void *a, const void *b) {
+    const Step *x = *(Step *const *)a, *y = *(Step *const *)b;
+    const int name = strcmp(x->kernel->name, y->kernel->name);
+    const uint64_t from = (uint64_t)x->loc.source << 32 | x->loc.at;
+    const uint64_t other = (uint64_t)y->loc.source << 32 | y->loc.at;
+    const int line = (from > other) - (from < other);
+    return name != 0 ? name : line != 0 ? line : (x->id > y->id) - (x->id < y->id);
 }
 
 /* Each once, in front of the first entry of the file that has it. */
 static void print_kernels(const Emit *e, const Printer *printer, const ProgramEntry *entry,
                           Printed *done, Text *out) {
-    KernelWalk walk = {e, printer, out, done};
-    if (e->c->opt.split > 0) {
-        visit_as_lowered(&walk, &entry->step);
+    KernelWalk walk = {.e = e, .printer = printer, .out = out, .done = done};
+    if (e->c->opt.split > 0) { /* sizes decide which step is first */
+        steps_visit(&entry->step, add_call, &walk);
+        if (walk.call.count > 0) {
+            qsort(walk.call.at, (size_t)walk.call.count, sizeof *walk.call.at, by_name);
+        }
+        for (int i = 0; i < walk.call.count; i++) {
+            print_kernel(&walk, walk.call.at[i], 0);
+        }
     } else {
         steps_visit(&entry->step, print_kernel, &walk);
     }
@@ -473,7 +475,8 @@ static void print_model(const Emit *e, const Printer *printer, Printed *done, Te
         if (kind == ENTRY_EVAL_END) {
             entry_eval_end(e, printer, order.at[i], out);
         } else {
-            entry_function(e, printer, order.at[i], out);
+            const Sections sections = {&done->chunks, done->products.numbers};
+            entry_function(e, printer, order.at[i], &sections, out);
         }
     }
     if (!init) {
@@ -663,8 +666,8 @@ static void join_units(const Emit *e, const Tiles *tiles, int units, Text *unit,
     for (int i = 0; i < kernels; i++) {
         const bool defines = i + 1 == kernels;
         Pieces *pieces = open_pieces(e, tiles);
-        const char *what = units > kernels ? str_printf(e->arena, "kernels, part %d", i + 1)
-                                           : "kernels and the runtime";
+        const char *what = units > kernels ? str_printf(e->arena, "the model, part %d", i + 1)
+                                           : "the model and the runtime";
         join_unit(e, pieces, what, defines ? both : NULL, units == kernels, &unit[i]);
         pieces_shared(pieces, both, &seldom);
     }

@@ -172,6 +172,24 @@ void numbers_plan(Numbers *n, Text *out, const char *declared, const char *value
                 declared, declared, value);
 }
 
+const char *call_number(const Emit *e, int64_t number, const char *what) {
+    enum { ACROSS = 12 };
+    NumberTable *table = e->table;
+    if (table == NULL) {
+        return str_printf(e->arena, "%" PRId64, number);
+    }
+    const bool begins = what != NULL || table->column == 0;
+    text_printf(&table->list, "%s%s%" PRId64 ",", begins && table->count > 0 ? "\n" : "",
+                begins ? "    " : " ", number);
+    if (what != NULL) {
+        text_add(&table->list, " /* ");
+        text_comment(&table->list, what);
+        text_add(&table->list, " */");
+    }
+    table->column = what != NULL ? 0 : (table->column + 1) % ACROSS;
+    return str_printf(e->arena, "n_[%d]", table->count++);
+}
+
 const Text *numbers_tables(const Numbers *n) {
     return &n->tables;
 }

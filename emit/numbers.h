@@ -1,8 +1,10 @@
-/* numbers: what kernels have of a model's numbers in tables, where these stand in another file. */
+/* numbers: what kernels and calls have of a model's numbers in tables, where these stand in another
+ * file. */
 #ifndef MDLC_EMIT_NUMBERS_H
 #define MDLC_EMIT_NUMBERS_H
 
 #include "compiler/kernel.h"
+#include "emit/write.h"
 
 typedef struct Numbers Numbers;
 
@@ -21,6 +23,9 @@ const char *numbers_constant(Numbers *n, const Expr *e);
 void numbers_close(Numbers *n, Text *out);
 /* Declares a constant, `declared` by its type and name, that stands with the tables. */
 void numbers_plan(Numbers *n, Text *out, const char *declared, const char *value);
+/* A number of a call, or of what is around it: written out, or a new element of Emit.table, beside
+ * which it is said what it is (NULL: nothing is). The local constant n_ is that table. */
+const char *call_number(const Emit *e, int64_t number, const char *what);
 /* The tables of all kernels, and these. */
 const Text *numbers_tables(const Numbers *n);
 

@@ -2,7 +2,7 @@
  *
  * In an entry function every Buf that a step touches is a local pointer of the Buf's name and
  * element type (to const where nothing writes it), and the index of a loop is an int64_t
- * i<number>. */
+ * i<number>. `m` is the instance, or what a section (locals.h) has of it. */
 #ifndef MDLC_EMIT_PRINTER_H
 #define MDLC_EMIT_PRINTER_H
 
@@ -40,7 +40,7 @@ typedef struct {
     /* The whole static function Step.name, with its comment. */
     void (*kernel)(Text *out, Products *known, const Step *step);
     /* One statement without indentation and line end. */
-    void (*call)(Text *out, const Program *p, const Step *step);
+    void (*call)(Text *out, const Emit *e, const Step *step);
     const DevicePrinter *device; /* NULL: the host computes, in memory of its own */
 } Printer;
 

@@ -1,13 +1,14 @@
 /* split: which kernels stand together, and in which of several files.
  *
  * A chunk is the text of a kernel: the function that steps call, what that alone uses, and what
- * later kernels use too (blocks and epilogues of products, plans). It defines the names that its
- * lines at column 0 introduce. Functions that are never inlined may be called from another file,
- * and so may any function from what is no chunk; what else one chunk uses of another one joins the
- * two. A chunk stays in the model where it uses a name of the model that no chunk defines, or where
- * the model uses more of it than functions. Groups are dealt out by their weight, the largest
- * first, which is told by lines and products, not by numbers: with other numbers in the same
- * kernels each stays in its file. Needs texts as emit/target_c.c prints them. */
+ * later kernels use too (blocks and epilogues of products, plans); or a function of calls. It
+ * defines the names that its lines at column 0 introduce. Functions that are never inlined may be
+ * called from another file, and so may any function from what is no chunk, or is one of calls; what
+ * else one chunk uses of another one joins the two. A chunk stays in the model where it uses a name
+ * of the model that no chunk defines, or where the model uses more of it than functions. Groups are
+ * dealt out by their weight, the largest first, which is told by lines and products, not by
+ * numbers: with other numbers in the same kernels each stays in its file. Needs texts as
+ * emit/target_c.c and emit/sections.c print them. */
 #include "emit/split.h"
 
 #include "compiler/names.h"
@@ -17,7 +18,7 @@
 
 typedef enum {
     USE_JOINS,  /* a type, a table, or what a macro makes */
-    USE_INLINE, /* a function that may be inlined: called from the model alone */
+    USE_INLINE, /* a function that may be inlined: called from the model and from calls alone */
     USE_CALL    /* one that is not */
 } Use;
 
@@ -213,7 +214,8 @@ static void use_chunk(Split *s, int chunk) {
         }
         if (named->chunk == MODEL) {
             s->stays[first_of(s, chunk)] = true;
-        } else if (named->use != USE_CALL || macro) {
+        } else if (named->use == USE_JOINS || macro ||
+                   (named->use == USE_INLINE && !s->chunks->at[chunk].calls)) {
             join(s, chunk, named->chunk);
         }
     }
@@ -234,9 +236,12 @@ static void use_model(Split *s, const int *file, size_t from, size_t to) {
 
 /* ---- where they stand ------------------------------------------------------------------------ */
 
+/* What is dealt out apart, as far as there are files. */
+typedef enum { KIND_CALLS, KIND_LOOPS, KIND_PRODUCTS, KINDS } Kind;
+
 typedef struct {
     int chunk, weight;
-    bool product; /* some of it */
+    Kind kind; /* the last one that some of it is */
 } Group;
 
 /* Of the weights of some files: the first of them, and how many there are. */
@@ -251,33 +256,38 @@ static int heavier(const void *a, const void *b) {
 }
 
 /* What a C compiler will need for it, in lines: a product's block is as much as many. */
-static int weight_of(const Split *s, int chunk, bool *product) {
+static int weight_of(const Split *s, int chunk, Kind *kind) {
     enum { PRODUCT = 50 };
     const char *at = s->model->at + s->chunks->at[chunk].from;
     const char *end = s->model->at + s->chunks->at[chunk].end;
+    Kind own = s->chunks->at[chunk].calls ? KIND_CALLS : KIND_LOOPS;
     int weight = 0;
     for (; at < end; at += strcspn(at, "\n") + 1) {
         const bool block = starts(at, "MD_TILE_");
         weight += block ? PRODUCT : 1;
-        *product = *product || block;
+        own = block ? KIND_PRODUCTS : own;
     }
+    *kind = own > *kind ? own : *kind;
     return weight;
 }
 
-/* Which files have products, and which ones have loops: as many as their weights are. */
-static void share_files(const Split *s, const Group *group, int units, Range range[2]) {
-    int64_t weight[2] = {0, 0};
+/* Which files have which kind. A size may change the text of calls where it changes no kernel: of
+ * three files they have the first. Products and loops have as many as their weights are. */
+static void share_files(const Split *s, const Group *group, int units, Range range[KINDS]) {
+    int64_t weight[KINDS] = {0};
     for (int i = 0; i < s->chunks->count; i++) {
-        weight[group[i].product] += s->stays[group[i].chunk] ? 0 : group[i].weight;
+        weight[group[i].kind] += s->stays[group[i].chunk] ? 0 : group[i].weight;
     }
-    const int64_t all = weight[0] + weight[1];
-    int products = all > 0 ? (int)((weight[1] * units + all / 2) / all) : 0;
-    products = weight[1] > 0 && products == 0 ? 1 : products;
-    products = weight[0] > 0 && products == units ? units - 1 : products;
-    range[0] = (Range){0, units - products};
-    range[1] = (Range){units - products, products};
-    for (int i = 0; i < 2; i++) { /* one file has both */
-        range[i] = range[i].count > 0 ? range[i] : (Range){0, units};
+    const int calls = weight[KIND_CALLS] > 0 && units > 2 ? 1 : 0, kernels = units - calls;
+    const int64_t all = weight[KIND_LOOPS] + weight[KIND_PRODUCTS];
+    int products = all > 0 ? (int)((weight[KIND_PRODUCTS] * kernels + all / 2) / all) : 0;
+    products = weight[KIND_PRODUCTS] > 0 && products == 0 ? 1 : products;
+    products = weight[KIND_LOOPS] > 0 && products == kernels ? kernels - 1 : products;
+    range[KIND_CALLS] = (Range){0, calls};
+    range[KIND_LOOPS] = (Range){calls, kernels - products};
+    range[KIND_PRODUCTS] = (Range){units - products, products};
+    for (Kind kind = 0; kind < KINDS; kind++) { /* one file has all */
+        range[kind] = range[kind].count > 0 ? range[kind] : (Range){0, units};
     }
 }
 
@@ -290,13 +300,13 @@ static int *deal(Split *s, int units) {
     for (int i = 0; i < count; i++) {
         group[i].chunk = i;
         Group *own = &group[first_of(s, i)];
-        own->weight += weight_of(s, i, &own->product);
+        own->weight += weight_of(s, i, &own->kind);
     }
-    Range range[2];
+    Range range[KINDS];
     share_files(s, group, units, range);
     qsort(group, (size_t)count, sizeof *group, heavier);
     for (int i = 0; i < count; i++) {
-        const Range files = range[group[i].product];
+        const Range files = range[group[i].kind];
         int least = files.first;
         for (int k = files.first; k < files.first + files.count; k++) {
             least = weight[k] < weight[least] ? k : least;

@@ -4,9 +4,11 @@
 
 #include "compiler/base.h"
 
-/* The text of a kernel, with what stands in front of it for it, in the text of a model. */
+/* The text of a kernel, with what stands in front of it for it, in the text of a model; or of a
+ * function that calls kernels. */
 typedef struct {
     size_t from, end;
+    bool calls;
 } Chunk;
 typedef VEC(Chunk) Chunks;
 

@@ -65,7 +65,7 @@ Words kernel_parameters(Style *s);                   /* its arguments, then its 
  * and how many calls there are. */
 void origin_print(Text *out, const Step *step, bool sized);
 /* What a call passes, `comma` in front of the first. */
-void call_print(Text *out, const Step *step, const char *comma);
+void call_print(Text *out, const Emit *e, const Step *step, const char *comma);
 void let_print(Style *s, const Stmt *st);
 /* --- orders.c --- */
 void order_print(Style *s, const Ordering *order);

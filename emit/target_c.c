@@ -754,7 +754,7 @@ static void print_kernel(Text *to, Products *known, const Step *step) {
     arena_free(&scratch);
 }
 
-void call_print(Text *out, const Step *step, const char *comma) {
+void call_print(Text *out, const Emit *e, const Step *step, const char *comma) {
     const Kernel *k = step->kernel;
     const Call *call = &step->call;
     for (int i = 0; i < k->arg.count; i++) {
@@ -762,7 +762,7 @@ void call_print(Text *out, const Step *step, const char *comma) {
         for (int j = 0; j < call->offset.count; j++) {
             const Offset *o = &call->offset.at[j];
             if (o->arg == i) {
-                text_printf(out, " + i%d * %lld", o->loop->index, (long long)o->mul);
+                text_printf(out, " + i%d * %s", o->loop->index, call_number(e, o->mul, NULL));
             }
         }
         comma = ", ";
@@ -779,15 +779,15 @@ void call_print(Text *out, const Step *step, const char *comma) {
         comma = ", ";
     }
     if (k->flat.known) {
-        text_printf(out, "%s%" PRId64, comma, call->size);
+        text_printf(out, "%s%s", comma, call_number(e, call->size, NULL));
     }
 }
 
-static void print_call(Text *out, const Program *p, const Step *step) {
-    (void)p;
+static void print_call(Text *out, const Emit *e, const Step *step) {
     text_printf(out, "%s(", step->kernel->name);
-    call_print(out, step, "");
-    text_add(out, kernel_has_team(step->kernel) ? ", &m->pace);" : ");");
+    call_print(out, e, step, "");
+    const char *pace = e->table != NULL ? ", m->pace" : ", &m->pace";
+    text_printf(out, "%s);", kernel_has_team(step->kernel) ? pace : "");
 }
 
 const Printer printer_c = {print_kernel, print_call, NULL};

@@ -4,6 +4,7 @@
 #include "emit/trace.h"
 
 #include "emit/lines.h"
+#include "emit/numbers.h"
 #include "emit/stmts.h"
 
 #include <string.h>
@@ -185,20 +186,20 @@ static void print_places(const Emit *e, const ProgramEntry *entry, const Traced 
 typedef struct {
     Arena *arena;
     Words words;
-} Numbers;
+} NumberList;
 
-static void add_number(Numbers *n, int number) {
+static void add_number(NumberList *n, int number) {
     VEC_PUSH(n->arena, &n->words, str_printf(n->arena, "%d", number));
 }
 
-static void print_numbers(const Numbers *n, const char *entry, const char *name, Text *out) {
+static void print_numbers(const NumberList *n, const char *entry, const char *name, Text *out) {
     text_printf(out, "static const int %s_%s[] = {\n", entry, name);
     words_print(out, "    ", &n->words, 4);
     text_add(out, "\n};\n");
 }
 
 /* The places that give what `step` reads. */
-static void print_from(const Traced *t, const Step *step, Numbers *n) {
+static void print_from(const Traced *t, const Step *step, NumberList *n) {
     for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
         const Buf *buf = step->access.at[i].buf;
         if ((step->access.at[i].mode & ACCESS_READ) == 0) {
@@ -301,7 +302,7 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
         return;
     }
     Traced t = traced_open(e, entry);
-    Numbers from = {.arena = &t.arena}, first = {.arena = &t.arena};
+    NumberList from = {.arena = &t.arena}, first = {.arena = &t.arena};
     print_places(e, entry, &t, out);
     for (int i = 0; i < t.step.count; i++) {
         add_number(&first, from.words.count);
@@ -339,6 +340,14 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
 
 /* ---- the lines of the function -------------------------------------------------------------- */
 
+static const char *numbers_of(const Emit *e, const int64_t *number, int count) {
+    Text list = {.arena = e->arena};
+    for (int i = 0; i < count; i++) {
+        text_printf(&list, "%s%s", i > 0 ? ", " : "", call_number(e, number[i], NULL));
+    }
+    return list.at;
+}
+
 /* Of matrices that are written near the diagonal, those behind the first `lead` axes: rows in all,
  * their length, rows of one, and how far ahead. */
 static const char *near_of(const Emit *e, const Buf *buf, int lead) {
@@ -348,9 +357,8 @@ static const char *near_of(const Emit *e, const Buf *buf, int lead) {
     for (int i = lead; i < rank - 1; i++) {
         rows *= dim[i];
     }
-    return str_printf(e->arena, "%lld, %lld, %lld, %lld", (long long)rows,
-                      (long long)dim[rank - 1], (long long)dim[rank - 2],
-                      (long long)buf_first(buf)->near);
+    const int64_t number[] = {rows, dim[rank - 1], dim[rank - 2], buf_first(buf)->near};
+    return numbers_of(e, number, 4);
 }
 
 /* Rows, length and stride of what `a` touches behind its first `lead` axes; NULL: no such form. */
@@ -371,8 +379,8 @@ static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
         rows *= buf->type->dim[k - 1];
         next *= buf->type->dim[k - 1];
     }
-    return str_printf(e->arena, "%lld, %lld, %lld", (long long)rows, (long long)length,
-                      (long long)stride);
+    const int64_t number[] = {rows, length, stride};
+    return numbers_of(e, number, 3);
 }
 
 void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -414,8 +422,8 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
         int lead = 0;
         text_add(&at, buf_local(a->buf)->name);
         for (; lead < ACCESS_SLICES && a->slice[lead] != NULL; lead++) {
-            text_printf(&at, " + i%d * %lld", a->slice[lead]->index,
-                        (long long)a->buf->stride[lead]);
+            const char *stride = call_number(e, a->buf->stride[lead], NULL);
+            text_printf(&at, " + i%d * %s", a->slice[lead]->index, stride);
         }
         if (!nan && lies_still(a)) {
             still = true;

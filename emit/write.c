@@ -5,7 +5,8 @@
 #include <string.h>
 
 Emit emit_open(Compile *c, const Program *p, const Source *source) {
-    Emit e = {c, p, source, p->arena, p->prefix, NULL, ARENA_NEW(p->arena, NameList)};
+    Emit e = {.c = c, .p = p, .source = source, .arena = p->arena, .prefix = p->prefix};
+    e.features = ARENA_NEW(p->arena, NameList);
     char *upper = str_dup(e.arena, p->prefix);
     for (char *s = upper; *s != 0; s++) {
         *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);

@@ -6,6 +6,12 @@
 #include "compiler/names.h"
 #include "compiler/program.h"
 
+/* Numbers of a text that stand in a table of another file (numbers.h). */
+typedef struct {
+    Text list;
+    int count, column;
+} NumberTable;
+
 /* What the parts of one emitted file share. */
 typedef struct {
     Compile *c;
@@ -14,11 +20,13 @@ typedef struct {
     Arena *arena;
     const char *prefix, *upper; /* net, NET */
     NameList *features;         /* of the program, once they are asked for (features.h) */
+    bool sections;              /* long lists of steps are functions of their own (locals.h) */
+    NumberTable *table;         /* of the section at hand; NULL: numbers are written out */
 } Emit;
 
 Emit emit_open(Compile *c, const Program *p, const Source *source);
 
-const char *path_base(const char *path); /* behind the last slash */
+const char *path_base(const char *path);               /* behind the last slash */
 const char *path_stem(Arena *arena, const char *path); /* of that, up to its last dot */
 const char *path_numbered(Arena *arena, const char *path, int number); /* net.c -> net.1.c */
 /* A statement in lines of at most 100 columns, if it can be broken behind commas and `||`. */

@@ -45,22 +45,36 @@ twins() {
 sed 's/synthetic(512_000/synthetic(1_000/' samples/cnf.mdl >"$scratch/flow.mdl"
 twins flow 4 "$scratch/flow.mdl" "--steps 1 --seed 3"
 twins ragged 4 "$scratch/flow.mdl" "--steps 1 --seed 3" -D B=331 -D WIDTH=40
+twins aside 4 "$scratch/flow.mdl" "--steps 1 --seed 3" -D PARTS=2
+twins adaptive 3 samples/ode_fit.mdl "--steps 3 --seed 1"
 twins profiled 2 samples/digits.mdl "--steps 5 --seed 1" --profile
 twins halves 3 samples/digits.mdl "--steps 30 --seed 1" '--precision=bf16, always' --checks=canary,nan
 sed 's/dim B = 32/dim B = 9/; s/file img = "images.npy"/file img = synthetic(18, seed = 1)/; /file lab/d; s/= img;/= normal(0, 1);/; s/= lab;/= u8(randint(0, 10));/' tests/suites/resnet20.mdl >"$scratch/residual.mdl"
 twins residual 6 "$scratch/residual.mdl" "--steps 1 --seed 1"
 twins alone 1 samples/digits.mdl "--steps 5 --seed 1" --precision=f64 --budget=4194304
 
+# The first of four files and more has the calls of long lists, and no kernel; with checks or a profile
+# they stand in that of -o. A number of theirs that is more than one digit says which step it is.
+calls() { sed -n '/^\/\* Steps of /,/^}/p' "$@"; }
+for name in flow aside residual; do
+    file=$scratch/$name/$name.1.c
+    [ "$(kernels "$file")" -eq 0 ] && [ "$(calls "$file" | wc -l)" -gt 500 ] && pass || fail "$name: calls" "$(kernels "$file"), $(calls "$file" | wc -l)"
+    calls "$file" | sed 's|/\*.*\*/||; s/UINT64_C([0-9]*)//g; s/MD_TRACE[A-Z_]*(m->trace, [0-9]*[,)]//g; s/[a-zA-Z0-9_]*[a-zA-Z_][a-zA-Z0-9_]*//g; s/\[[0-9]*\]//g' | grep '[0-9][0-9]' >"$scratch/outside"
+    [ ! -s "$scratch/outside" ] && pass || fail "$name: numbers of calls" "$(head -3 "$scratch/outside")"
+    [ "$(cat "$scratch/$name"/*.c | grep -c '_calls[0-9]*_(&frame_')" -eq "$(calls "$file" | grep -c '^MD_SHARED void')" ] && pass || fail "$name: who calls them"
+done
+[ "$(cat "$scratch"/profiled/*.c "$scratch"/halves/*.c | grep -c '_calls[0-9]*_(')" -eq 0 ] && pass || fail "calls that are checked or timed"
+
 # Of a net of many kernels each file but the last has its part: none is empty, none has more than twice
 # its share. The last one has the runtime of the program, and nothing that is of the model.
-for file in "$scratch"/residual/residual.[1-5].c; do
+for file in "$scratch"/residual/residual.[2-5].c; do
     here=$(kernels "$file") all=$(kernels "$scratch"/residual/residual.[1-6].c)
     [ "$here" -gt 0 ] && [ $((here * 5)) -le $((all * 2)) ] && pass || fail "kernels of $(basename "$file")" "$here of $all"
 done
 sed '/^#define md_[a-z0-9_]* residual_md_/d; 1s/residual//' "$scratch/residual/residual.6.c" | grep residual >"$scratch/outside"
 [ ! -s "$scratch/outside" ] && grep -q '^MD_SHARED_COLD int md_main(' "$scratch/residual/residual.6.c" && pass || fail "the runtime" "$(head -3 "$scratch/outside")"
 # Products stand apart from loops: a C compiler needs other runtime for them.
-grep -l '^MD_TILE_' "$scratch"/flow/flow.*.c | sed 's|.*/||' | tr '\n' ' ' | grep -qx 'flow\.2\.c flow\.3\.c ' && pass || fail "files of products"
+grep -l '^MD_TILE_' "$scratch"/flow/flow.*.c | sed 's|.*/||' | tr '\n' ' ' | grep -qx 'flow\.3\.c ' && pass || fail "files of products"
 # What the runtime has once for all is defined in one file, by a name that begins with the prefix.
 for name in md_tile_run md_team_run md_tile_turn_f32 md_main; do
     [ "$(nm "$scratch"/residual/*.o | grep -c " [Tt] residual_$name\$")" -eq 1 ] && pass || fail "$name is defined once"
@@ -109,7 +123,9 @@ again "sizes of all kernels" 'flow\.1\.c flow\.2\.c flow\.3\.c flow\.c ' -D WIDT
 again "the batch" 'flow\.c ' -D B=400
 again "the batch, on threads" 'flow\.c ' -D B=300
 again "no columns left over" 'flow\.c ' -D B=256
-again "the longest sum that is one block" 'flow\.c ' -D B=768
+again "calls in another order" 'flow\.1\.c flow\.c ' -D B=500
+again "the longest sum that is one block" 'flow\.1\.c flow\.c ' -D B=768
+again "more of the same blocks" 'flow\.2\.c flow\.c ' -D BLOCKS=3
 # Where kernels have other numbers each stands where it stood.
 names() { for file in "$scratch"/flow/flow.[1-4].c; do sed -n 's/^\(static\|MD_[A-Z_]*\) .*\(flow_[a-z_0-9]*\)(.*/\2/p' "$file"; echo; done; }
 names >"$scratch/names"
@@ -169,7 +185,7 @@ grep -q '^    MD_TILE_ROWS(200, /\* A \*/ 64, /\* C \*/ 48),' "$scratch/product.
     fail "numbers apart: a plan" "$(grep -A6 '^MD_SHARED const md_tile' "$scratch/product.numbers")"
 # To a C compiler they are constants: it calls no register tile.
 # shellcheck disable=SC2046
-for file in "$scratch/flow/flow.2.c" "$scratch/ragged/ragged.2.c" "$scratch/residual/residual.5.c"; do
+for file in "$scratch/flow/flow.3.c" "$scratch/ragged/ragged.3.c" "$scratch/residual/residual.5.c"; do
     check "$(basename "$file"): built" $CC $("$MDLC" flags) -c "$file" -o "$scratch/tiles.o"
     [ "$(nm "$scratch/tiles.o" | grep -c 'md_tile_body')" -eq 0 ] && grep -q 'MD_TILE_READ' "$file" && pass || fail "$(basename "$file"): register tiles" "$(nm "$scratch/tiles.o" | grep md_tile_body)"
 done

@@ -142,7 +142,8 @@ static void print_list(Lowered *l, const Program *p, const StepList *list, const
             text_printf(out, "memcpy(%s, %s, %lld);\n", s->dst->name, s->src->name,
                         (long long)s->src->bytes);
         } else if (s->kind == STEP_KERNEL) {
-            printer_c.call(out, p, s);
+            const Emit emit = {.arena = &l->arena, .p = p}; /* numbers are written out */
+            printer_c.call(out, &emit, s);
             text_add(out, "\n");
         }
     }

@@ -42,8 +42,8 @@ static void text_kernel(Text *out, Products *known, const Step *step) {
     text_printf(out, ") {\n    %s\n}\n", ((const TextKernel *)(const void *)step->kernel)->body);
 }
 
-static void text_call(Text *out, const Program *p, const Step *step) {
-    (void)p;
+static void text_call(Text *out, const Emit *e, const Step *step) {
+    (void)e;
     text_printf(out, "%s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {
         text_printf(out, "%s%s", i > 0 ? ", " : "", buf_local(step->access.at[i].buf)->name);
