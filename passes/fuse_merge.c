@@ -18,6 +18,7 @@ enum {
     FEW_ROWS = TUNED(8, 3),    /* rows of fewer and */
     LONG_ROW = TUNED(8192, 6), /* longer rows than this are no rows for a kernel of rows */
     FOLDED_ROW = TUNED(64, 2), /* elements of a row that is made while columns are folded */
+    SMALL_PART = TUNED(64, 3), /* of what is read, no stream of memory */
     /* On problems too large to try everything: */
     MOST_READERS = 512, /* of a tensor that are all tried; of more, so many before and behind */
     NEAR_READERS = 128, /* the one that asks */
@@ -305,6 +306,64 @@ static bool sums_merge(Fuse *s, Unit *a, Unit *b, const Unit *nest, int *trials)
     return true;
 }
 
+/* --- what is made behind ---------------------------------------------------------------------- */
+
+static bool has_dep(const Unit *u, uint32_t id) {
+    bool found = false;
+    for (int i = 0; i < u->dep.count && !found; i++) {
+        found = u->dep.at[i] == id;
+    }
+    return found;
+}
+
+/* Does memory hold `node`, which `a` makes, whether `b` becomes a part of `a` or not? */
+static bool is_held(Fuse *s, const Unit *a, const Unit *b, const Node *node) {
+    const UnitIds *reader = &s->reader[node->id];
+    bool held = info_of(s, node)->sink;
+    for (int i = 0; i < reader->count && !held; i++) {
+        const Unit *u = unit_now(s->unit.at[reader->at[i]]);
+        held = u != a && u != b && u->kind != UNIT_NEST;
+    }
+    return held;
+}
+
+/* Is all that `b` reads, but for factors of many, in memory anyway for who reads what `b` makes? */
+static bool reads_held(Fuse *s, const Unit *a, const Unit *b, const UnitIds *behind) {
+    for (int i = 0; i < b->dep.count; i++) {
+        const Node *node = s->f->region->node.at[b->dep.at[i]];
+        bool held = type_count(*node->type) <= b->count / SMALL_PART;
+        for (int k = 0; k < behind->count && !held; k++) {
+            held = has_dep(s->unit.at[behind->at[k]], node->id);
+        }
+        if (!held && (unit_of(s, node->id) != a || !is_held(s, a, b, node))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What `b` makes is read behind what waits for the whole of `a` alone, as the moments of an optimizer
+ * are by a choice between new and old ones: made there of what lies in memory, it needs none. */
+static bool is_made_behind(Fuse *s, const Unit *a, const Unit *b) {
+    UnitIds behind = {0};
+    for (int i = 0; i < b->atom.count; i++) {
+        const UnitIds *reader = &s->reader[b->atom.at[i]->id];
+        if (info_of(s, b->atom.at[i])->sink) {
+            return false;
+        }
+        for (int k = 0; k < reader->count; k++) {
+            const Unit *u = unit_now(s->unit.at[reader->at[k]]);
+            if (u != b && (u->kind != UNIT_NEST || s->work <= 0 || !path_between(s, a, u))) {
+                return false;
+            }
+            VEC_PUSH(s->scratch, &behind, u->id);
+        }
+    }
+    return behind.count > 0 && reads_held(s, a, b, &behind);
+}
+
+/* --- two units -------------------------------------------------------------------------------- */
+
 static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     if (a->atom.count + b->atom.count > MOST_ATOMS || a->written + b->written > MOST_WRITTEN ||
         a->pick || b->pick || check_between(a, b) || loss_between(a, b)) {
@@ -332,6 +391,10 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     } else if (b->kind == UNIT_NEST) {
         bool followed = a->kind == UNIT_PRODUCT || a->kind == UNIT_COLUMN || a->kind == UNIT_TOTAL;
         if (!followed || !unit_reads(b, a) || b->rows != 0 || a->count != b->count) {
+            return false;
+        }
+        if (!s->last && is_made_behind(s, a, b)) {
+            b->tried = -1; /* in the end it may become a part of `a` all the same */
             return false;
         }
         map_rows = a->count;
