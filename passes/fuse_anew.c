@@ -15,17 +15,8 @@ enum {
     MOST_MADE = 24              /* nodes of its expression */
 };
 
-static bool has_id(const uint32_t *id, int count, uint32_t of) {
-    for (int i = 0; i < count; i++) {
-        if (id[i] == of) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool unit_makes_anew(const Unit *u, const Node *atom) {
-    return has_id(u->anew.at, u->anew.count, atom->id);
+    return ids_have(u->anew.at, u->anew.count, atom->id);
 }
 
 /* The expression of an element: what it reads, what it costs, how many nodes it has. */
@@ -46,7 +37,7 @@ static bool add_made(Made *m, const Node *node, bool root) {
         return true;
     }
     if (!root && (n->leaf || (n->atom && !n->again))) {
-        if (!has_id(m->read.at, m->read.count, node->id)) {
+        if (!ids_have(m->read.at, m->read.count, node->id)) {
             VEC_PUSH(m->fuse->scratch, &m->read, node->id);
         }
         return node->op != OP_PICK;
@@ -65,7 +56,7 @@ static bool reads_no_more(const Made *m, const Unit *u, const Node *atom) {
     for (int i = 0; i < m->read.count; i++) {
         const Node *x = m->fuse->f->region->node.at[m->read.at[i]];
         bool small = type_count(*x->type) <= type_count(*atom->type) / SMALLER;
-        if (!small && !has_id(u->dep.at, u->dep.count, x->id)) {
+        if (!small && !ids_have(u->dep.at, u->dep.count, x->id)) {
             return false;
         }
     }
@@ -101,7 +92,7 @@ static void read_no_more(Fuse *s, Unit *u, const Node *atom) {
 }
 
 static void read_too(Fuse *s, Unit *u, uint32_t id) {
-    if (!has_id(u->dep.at, u->dep.count, id)) {
+    if (!ids_have(u->dep.at, u->dep.count, id)) {
         VEC_PUSH(s->arena, &u->dep, id);
         for (int i = u->dep.count - 1; i > 0 && u->dep.at[i - 1] > id; i--) {
             u->dep.at[i] = u->dep.at[i - 1];

@@ -308,14 +308,6 @@ static bool sums_merge(Fuse *s, Unit *a, Unit *b, const Unit *nest, int *trials)
 
 /* --- what is made behind ---------------------------------------------------------------------- */
 
-static bool has_dep(const Unit *u, uint32_t id) {
-    bool found = false;
-    for (int i = 0; i < u->dep.count && !found; i++) {
-        found = u->dep.at[i] == id;
-    }
-    return found;
-}
-
 /* Does memory hold `node`, which `a` makes, whether `b` becomes a part of `a` or not? */
 static bool is_held(Fuse *s, const Unit *a, const Unit *b, const Node *node) {
     const UnitIds *reader = &s->reader[node->id];
@@ -333,7 +325,8 @@ static bool reads_held(Fuse *s, const Unit *a, const Unit *b, const UnitIds *beh
         const Node *node = s->f->region->node.at[b->dep.at[i]];
         bool held = type_count(*node->type) <= b->count / SMALL_PART;
         for (int k = 0; k < behind->count && !held; k++) {
-            held = has_dep(s->unit.at[behind->at[k]], node->id);
+            const Unit *u = s->unit.at[behind->at[k]];
+            held = ids_have(u->dep.at, u->dep.count, node->id);
         }
         if (!held && (unit_of(s, node->id) != a || !is_held(s, a, b, node))) {
             return false;
@@ -342,8 +335,9 @@ static bool reads_held(Fuse *s, const Unit *a, const Unit *b, const UnitIds *beh
     return true;
 }
 
-/* What `b` makes is read behind what waits for the whole of `a` alone, as the moments of an optimizer
- * are by a choice between new and old ones: made there of what lies in memory, it needs none. */
+/* What `b` makes is read behind what waits for the whole of `a` alone, as the moments of an
+ * optimizer are by a choice between new and old ones: made there, of what lies in memory, it needs
+ * none. */
 static bool is_made_behind(Fuse *s, const Unit *a, const Unit *b) {
     UnitIds behind = {0};
     for (int i = 0; i < b->atom.count; i++) {

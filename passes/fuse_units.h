@@ -42,6 +42,14 @@ static inline NodeInfo *info_of(Fuse *s, const Node *node) {
     return &s->f->info[node->id];
 }
 
+static inline bool ids_have(const uint32_t *id, int count, uint32_t of) {
+    bool found = false;
+    for (int i = 0; i < count && !found; i++) {
+        found = id[i] == of;
+    }
+    return found;
+}
+
 /* --- fuse_graph.c --- */
 /* The unit that `u` has become. */
 Unit *unit_now(Unit *u);
