@@ -17,7 +17,7 @@
 /* What --checks and --profile print around a step is about the entry. */
 bool sections_wanted(const Emit *e) {
     const Options *opt = &e->c->opt;
-    return opt->split > 0 && !opt->nan && !opt->canary && !opt->profile;
+    return !opt->nan && !opt->canary && !opt->profile;
 }
 
 void sections_frame(const Locals *names, Text *out) {

@@ -25,7 +25,7 @@ from jax import lax  # noqa: E402
 
 sys.dont_write_bytecode = True  # nothing is left in the tree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
-from tsit5 import ROWS, WEIGHTS  # noqa: E402
+import tsit5  # noqa: E402
 
 SECONDS, UNTIL, STEPS, BLOCKS = 2.0, 0.5, 10, 2
 keys = (jax.random.fold_in(jax.random.key(0), i) for i in itertools.count())
@@ -59,14 +59,7 @@ def solve(p, y, d):
     h = -UNTIL / STEPS
 
     def step(carry, n):
-        y, d = carry
-        t, ks = UNTIL + n * h, []
-        for row in ROWS:
-            yi = y + h * sum(w * k[0] for w, k in zip(row, ks)) if row else y
-            ks.append(slopes(p, yi, t + h * sum(row)))
-        y = y + h * sum(w * k[0] for w, k in zip(WEIGHTS, ks))
-        d = d + h * sum(w * k[1] for w, k in zip(WEIGHTS, ks))
-        return (y, d), None
+        return tsit5.step(lambda v, t: slopes(p, v, t), *carry, UNTIL + n * h, h), None
 
     body = jax.checkpoint(step) if policy == "step" else step
     return lax.scan(body, (y, d), jnp.arange(STEPS, dtype=jnp.float32))[0]
