@@ -29,8 +29,9 @@
 
 enum {
     LEAST_READS = TUNED(2, 1), /* of each element by windows, where both operands have channels */
-    LEAST_CHANNELS = TUNED(8, 2), /* that lie side by side */
-    LEAST_ROWS = TUNED(32, 4)     /* of the other operand for a row */
+    LEAST_CHANNELS = TUNED(8, 2),   /* that lie side by side */
+    LEAST_ROWS = TUNED(32, 4),      /* of the other operand for a row */
+    LEAST_COPY = TUNED(1 << 14, 64) /* of an image in order: less is near whatever its order */
 };
 
 /* --- channels of both operands ---------------------------------------------------------------- */
@@ -61,20 +62,54 @@ static int last_axis(const Type *type) {
     return axis;
 }
 
-/* Is operand `k` a few numbers seen in another order, that of the sum in the rows of the other one?
- * An image with its channels last is, in front of a layer that multiplies all of it: dot products
- * along both would gather it. */
-static bool is_row_in_order(const Node *contract, int k) {
+/* Is it a value seen through permutes and reshapes, and lies apart in memory what lies side by side
+ * in the view? */
+static bool seen_across(const Node *x) {
+    int axis = last_axis(x->type);
+    bool merged = false;
+    for (; axis >= 0 && (x->op == OP_PERMUTE || x->op == OP_RESHAPE); x = x->in[0]) {
+        int64_t behind = 1, size = 1;
+        if (x->op == OP_PERMUTE) {
+            axis = x->attr->map[axis];
+            continue;
+        }
+        for (int i = axis + 1; i < x->type->rank; i++) {
+            behind *= x->type->dim[i];
+        }
+        merged = true;
+        axis = last_axis(x->in[0]->type);
+        while (axis > 0 && size * x->in[0]->type->dim[axis] <= behind) {
+            size *= x->in[0]->type->dim[axis--];
+        }
+    }
+    bool base = op_info[x->op].cls != CLASS_VIEW && x->op != OP_CONST;
+    return merged && base && axis >= 0 && axis != last_axis(x->type);
+}
+
+/* Is operand `k` seen in another order, that of the sum in the rows of the other one, which has
+ * `times` as many elements at least? An image with its channels last is, in front of a layer that
+ * multiplies all of it: the other operand would be gathered as the image lies. */
+static bool is_row_in_order(const Node *contract, int k, int64_t times) {
     const Node *x = contract->in[k], *y = contract->in[!k];
     int own = last_axis(x->type), other = last_axis(y->type);
     int8_t label = own < 0 ? -1 : labels(contract, k)[own];
-    bool turned = false;
-    for (; x->op == OP_PERMUTE || x->op == OP_RESHAPE; x = x->in[0]) {
-        turned = turned || x->op == OP_PERMUTE;
-    }
-    return turned && x->op != OP_CONST && other >= 0 && label == labels(contract, !k)[other] &&
+    return other >= 0 && label == labels(contract, !k)[other] && seen_across(x) &&
            find_label(contract->attr->lo_, contract->type->rank, label) < 0 &&
-           type_count(*x->type) <= type_count(*y->type) / LEAST_ROWS;
+           type_count(*x->type) <= type_count(*y->type) / times;
+}
+
+/* Is operand `k` such an image as rows of the result, the gradient of that layer's weights? A tile
+ * of rows would read as many lines at each step. */
+static bool is_result_in_order(const Node *contract, int k) {
+    const Node *x = contract->in[k];
+    int rank = contract->type->rank, own = last_axis(x->type);
+    int8_t label = own < 0 ? -1 : labels(contract, k)[own];
+    int64_t each = 1; /* results of an element */
+    for (int i = 0; i < rank; i++) {
+        each *= has_label(contract, k, contract->attr->lo_[i]) ? 1 : contract->type->dim[i];
+    }
+    return label >= 0 && rank > 1 && contract->attr->lo_[rank - 1] == label &&
+           !has_label(contract, !k, label) && each >= LEAST_ROWS && seen_across(x);
 }
 
 /* Is operand `k` few numbers with a border around them? */
@@ -123,7 +158,12 @@ bool halo_turns(const Node *contract, int k) {
     }
     bool few = type_count(*x->type) <= type_count(*contract->type) / LEAST_RESULTS;
     return (few && x->op == OP_PERMUTE && shares_channels(contract, !k)) ||
-           is_row_in_order(contract, k);
+           is_row_in_order(contract, k, LEAST_ROWS);
+}
+
+bool halo_orders(const Node *contract, int k) {
+    return type_count(*contract->in[k]->type) >= LEAST_COPY &&
+           (is_row_in_order(contract, k, 1) || is_result_in_order(contract, k));
 }
 
 /* Operand `k`, of few numbers, with the channels last; *list gets its labels. */

@@ -19,5 +19,8 @@ bool halo_is_tiled(const Node *contract, int k);
 /* Is operand `k` a few numbers seen with the channels last that both operands have, in the order in
  * which the other one has the sum, or with a border? They are worth a copy as they are seen. */
 bool halo_turns(const Node *contract, int k);
+/* Is operand `k` as it is seen worth a copy beside what it is a view of: an image with its channels
+ * last that is multiplied in the order of the model, as a sum or as rows of a gradient? */
+bool halo_orders(const Node *contract, int k);
 
 #endif
