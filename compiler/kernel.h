@@ -136,7 +136,8 @@ struct Tile {
     bool blas;                           /* by the library of --blas */
     bool team;                           /* large enough for several threads */
     bool large;                          /* a loop over tasks that all plans share pays */
-    bool banded;                         /* only what lies near a diagonal is computed */
+    int banded; /* 1: only what lies near a diagonal is computed; from 2 on: not beside a border of
+                   zeros, that number of the product's */
     int block;                           /* of one number: they share it; 0: it is in the loop */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */

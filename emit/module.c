@@ -676,14 +676,6 @@ static void join_units(const Emit *e, const Tiles *tiles, int units, Text *unit,
     }
 }
 
-/* Plans in the file of -o have names that a macro pastes together. */
-static void scan_pasted(Pieces *pieces, const NameList *features) {
-    static const char band[] = "MD_BAND_NONE";
-    if (names_at(features, "FORMS") >= 0 && names_at(features, "BANDED") >= 0) {
-        pieces_scan_front(pieces, band, sizeof band - 1);
-    }
-}
-
 static void print_module(Text *out, Text *unit, int units, Compile *c, const Program *p,
                          const Source *source, const Printer *printer) {
     Emit e = emit_open(c, p, source);
@@ -736,7 +728,6 @@ static void print_module(Text *out, Text *unit, int units, Compile *c, const Pro
     Pieces *pieces = open_pieces(&e, &tiles);
     if (units > 0) {
         pieces_share(pieces, e.prefix, NULL);
-        scan_pasted(pieces, &tiles.features);
     }
     if (c->opt.whole_runtime) {
         join_whole(&e, pieces, &parts, out);

@@ -424,7 +424,9 @@ static const char *edge_text(Arena *arena, int64_t edge) {
 
 /* The same as `work`, and what of the product counts. */
 static const char *band_text(Arena *arena, const char *work, const md_tile *p) {
-    static const char *const bands[] = {"NONE", "ROW_SUM", "COLUMN_SUM", "ROW_COLUMN"};
+    static const char *const bands[] = {
+        "MD_BAND_NONE",      "MD_BAND_ROW_SUM",   "MD_BAND_COLUMN_SUM",   "MD_BAND_ROW_COLUMN",
+        "MD_BAND_ROW_STEP0", "MD_BAND_ROW_STEP1", "MD_BAND_BATCH1_STEP1", "MD_BAND_BATCH2_STEP1"};
     return str_printf(arena, "%.*s, %s, /* from */ %s, /* until */ %s)", (int)strlen(work) - 1,
                       work, bands[p->band], edge_text(arena, p->from), edge_text(arena, p->until));
 }

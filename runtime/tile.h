@@ -74,13 +74,23 @@ typedef struct {
     int64_t strip_at, turned_at; /* the same of the strip and its transpose */
     int64_t slice;               /* elements of workspace of one worker */
     /* if: BANDED */
-    int64_t band, from, until; /* of two axes: from <= place on the second - on the first < until */
+    int64_t band, from, until; /* of two axes: from <= place on the second - on the first < until;
+                                * or what both go on by in X, else Y, which has a border */
     /* end: BANDED */
 } md_tile;
 
 /* if: BANDED */
 /* What counts lies near a diagonal: of which two axes. Else terms are zero, or C is not read. */
-enum { MD_BAND_NONE, MD_BAND_ROW_SUM, MD_BAND_COLUMN_SUM, MD_BAND_ROW_COLUMN };
+enum {
+    MD_BAND_NONE,
+    MD_BAND_ROW_SUM,
+    MD_BAND_COLUMN_SUM,
+    MD_BAND_ROW_COLUMN,
+    MD_BAND_ROW_STEP0, /* what counts does not lie in a border: of r1 and k0, r1 and k1, */
+    MD_BAND_ROW_STEP1,
+    MD_BAND_BATCH1_STEP1, /* a batch axis and k1 */
+    MD_BAND_BATCH2_STEP1
+};
 #define MD_BAND_OPEN (INT64_MAX / 4) /* no end on that side */
 enum {
     MD_TILE_AHEAD_UNREAD = 67108864,   /* in `is`: nobody reads C so far beyond `until`, */
@@ -168,11 +178,11 @@ enum {
 /* if: BANDED */
 #undef MD_TILE_WORK2
 #define MD_TILE_WORK2(chunks, partial, group, at, strip, turned, slice)                            \
-    MD_TILE_BAND2(chunks, partial, group, at, strip, turned, slice, NONE, 0, 0)
+    MD_TILE_BAND2(chunks, partial, group, at, strip, turned, slice, MD_BAND_NONE, 0, 0)
 #define MD_TILE_BAND(strip, turned, slice, band, from, until)                                      \
     MD_TILE_BAND2(1, 0, 0, 0, strip, turned, slice, band, from, until)
 #define MD_TILE_BAND2(chunks, partial, group, at, strip, turned, slice, band, from, until)         \
-    chunks, partial, group, at, strip, turned, slice, MD_BAND_##band, from, until
+    chunks, partial, group, at, strip, turned, slice, band, from, until
 /* end: BANDED */
 
 /* if: STREAMS */

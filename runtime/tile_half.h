@@ -595,7 +595,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* if: BANDED */
                 const int64_t columns = md_tile_min(nr, s->cols.n - p * nr);
                 const md_tile_turn turn =
-                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, columns);
+                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, columns, 0);
                 begins = turn.first, at = turn.at / step;
                 count = (turn.at + turn.count + step - 1) / step - at;
                 if (turn.none) {

@@ -548,7 +548,7 @@ MD_NOINLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over blocks q0 .. q1 of the sum, into a strip from there on,
- * with `room` for full vectors. `again`: rows (1), columns (2) as before. */
+ * with `room` for full vectors. `again`: rows (1), columns (2) as before; where in the batch. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
@@ -595,12 +595,12 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: HELD */
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
-                int64_t xk1 = s->k1.x, xk2 = s->k2.x, steps = nk2;
+                int64_t xk1 = s->k1.x, xk2 = s->k2.x, steps = nk2, runs = nk1;
                 /* if: BANDED */
-                const md_tile_turn turn = md_tile_turn_of(
-                    s, b, q, q0, q1, add, row, rows, p * nr, md_tile_min(nr, s->cols.n - p * nr));
+                const md_tile_turn turn =
+                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, nr, again >> 2);
                 begins = turn.first | (first & 2);
-                steps = s->band != MD_BAND_NONE ? turn.count : nk2;
+                steps = turn.count, runs = turn.runs;
                 /* end: BANDED */
                 /* if: BESIDE */
                 if (s->is & MD_TILE_TAKEN) {
@@ -623,18 +623,18 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                     md_tile_clear(st, ld * MD_ELEM, rows,
                                   md_tile_min(nr, s->cols.n - p * nr) * MD_ELEM);
                 }
-                xt += turn.at * xk2;
+                xt += turn.at * xk2 + turn.at1 * xk1;
                 /* end: BANDED */
                 /* if: STREAMS */
                 if (ask != NULL) {
                     md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
-                                   q + 1 == q1 ? nk1 * nk2 : 0);
+                                   q + 1 == q1 ? runs * nk2 : 0);
                 }
                 /* end: STREAMS */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2, through ? panel : yp,        \
-                 through ? nk2 *width : yk1, through ? width : s->k2.y, nk1, steps, st, ld,        \
+                 through ? nk2 *width : yk1, through ? width : s->k2.y, runs, steps, st, ld,       \
                  room || !through ? MD_LANES : last, back, begins, list, ahead, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
@@ -649,11 +649,11 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         }                                                                                          \
         /* end: PACKED */                                                                          \
         /* if: BANDED */                                                                           \
-        panel += turn.at * width, yp += turn.at * s->k2.y;                                         \
+        panel += (turn.at + turn.at1 * nk2) * width, yp += turn.at * s->k2.y + turn.at1 * yk1;     \
         if (steps <= 0) {                                                                          \
             continue;                                                                              \
         }                                                                                          \
-        steps = s->band == MD_BAND_ROW_COLUMN ? nk2 : steps; /* a constant */                      \
+        steps = s->band >= MD_BAND_ROW_COLUMN ? nk2 : steps; /* a constant */                      \
         /* end: BANDED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_TILE_RUN(u.big);                                                                    \
@@ -761,6 +761,9 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         before = at;
         const int64_t batch = (one ? i : i / call->gn / call->gm) % batches;
         const int64_t i1 = batch / s->b2.n, i2 = batch % s->b2.n;
+        /* if: BANDED */
+        again |= (int)md_tile_border_place(s, i1, i2) * 4;
+        /* end: BANDED */
         const int64_t x_bytes = swapped ? b_bytes : a_bytes, y_bytes = a_bytes + b_bytes - x_bytes;
         const char *x =
             (const char *)(swapped ? call->b : call->a) + (i1 * s->b1.x + i2 * s->b2.x) * x_bytes;

@@ -510,6 +510,30 @@ MD_FN void md_tile_set_band(md_tile *p, int64_t band, int64_t from, int64_t unti
     p->until = turned ? 1 - from : until;
 }
 
+/* Adds to a plan that terms outside of from <= by[0] * place + by[1] * step < until are zero by a
+ * border of what it reads: of the axes of `band`. False: it goes through them. */
+MD_FN int md_tile_set_border(md_tile *p, int64_t band, const int64_t by[2], int64_t from,
+                             int64_t until) {
+    const int all = MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED | MD_TILE_SPAN | MD_TILE_HALF;
+    const int rows = band == MD_BAND_ROW_STEP0 || band == MD_BAND_ROW_STEP1;
+    const md_tile_axis place = rows ? p->r1 : band == MD_BAND_BATCH1_STEP1 ? p->b1 : p->b2;
+    const md_tile_axis step = band == MD_BAND_ROW_STEP0 ? p->k0 : p->k1;
+    const int of_x = place.x != 0;
+    const int64_t pitch = (of_x ? place.x : place.y) / by[0];
+    const int whole = p->kb1 == p->k1.n && p->kb2 == p->k2.n && (rows || p->group_at == 0);
+    const int outer = p->chunks == 1 && p->group_at == 0; /* all blocks at once */
+    const int fits = band == MD_BAND_ROW_STEP0 ? outer : whole;
+    if ((p->is & all) || p->skip.n != 1 || (rows && (p->is & MD_TILE_SWAPPED)) || !fits ||
+        place.n == 1 || step.n == 1 || pitch <= 0 || (of_x ? step.x : step.y) != pitch * by[1] ||
+        (of_x ? place.x : place.y) != pitch * by[0]) {
+        return 0;
+    }
+    p->band = band;
+    p->from = from * pitch;
+    p->until = until * pitch;
+    return 1;
+}
+
 /* The register tiles that a plan runs on a machine (md_tile_cut_rows): bit 4 * (rows - 1) +
  * vectors - 1 for each. */
 MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {

@@ -443,16 +443,19 @@ static int64_t unread_beyond(Readers *readers, const Node *n, int ahead, int beh
 static Band band_between(int first, int second, int64_t ahead, int64_t behind) {
     const int64_t from = behind >= BAND_OPEN ? -BAND_OPEN : -behind;
     const int64_t until = ahead >= BAND_OPEN ? BAND_OPEN : ahead + 1;
-    return (Band){ahead < BAND_OPEN || behind < BAND_OPEN, first, second, from, until};
+    return (Band){ahead < BAND_OPEN || behind < BAND_OPEN, first, second, {-1, 1}, from, until};
 }
 
 /* How many places of first x second lie in it. */
 static int64_t band_places(const Band *band, int64_t first, int64_t second) {
     int64_t count = 0;
-    for (int64_t i = 0; i < first; i++) {
-        const int64_t begin = i + band->from > 0 ? i + band->from : 0;
-        const int64_t end = i + band->until < second ? i + band->until : second;
-        count += end > begin ? end - begin : 0;
+    for (int64_t i = 0; i < first; i++) { /* by[1] is above 0 */
+        const int64_t at = i * band->by[0], up = band->by[1] - 1;
+        const int64_t from = band->from - at + up, until = band->until - at + up;
+        const int64_t begin = from > 0 ? from / band->by[1] : 0;
+        const int64_t end = until < 0 ? 0 : until / band->by[1];
+        count +=
+            end > begin ? (end < second ? end : second) - (begin < second ? begin : second) : 0;
     }
     return count;
 }

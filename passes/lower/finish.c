@@ -473,7 +473,13 @@ static void count_products(WorkBuild *b) {
             int64_t extent[3 * MD_RANK];
             contract_labels(node, extent);
             int64_t done = product_flops_all(node);
-            done = tile && tile->banded ? band_part(&band, extent, done) : done;
+            Band border[BORDERS_MOST] = {{0}};
+            if (tile && tile->banded > 1) {
+                product_borders(node, border);
+                done = band_part(&border[tile->banded - 2], extent, done);
+            } else if (tile && tile->banded == 1) {
+                done = band_part(&band, extent, done);
+            }
             int64_t needed = band_part(&band, extent, product_flops_needed(node));
             step->products = count_add(step->products, 1, needed);
             step->borders = count_add(step->borders, 1, done > needed ? done - needed : 0);

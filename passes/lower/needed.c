@@ -24,6 +24,9 @@ typedef struct {
     int64_t extent[3 * MD_RANK];
     int64_t flops;
     uint64_t cut; /* labels whose borders are counted */
+    const Node *of;
+    Band *border; /* NULL: nobody asks for them */
+    int nborder;
 } Needed;
 
 static bool place_add(Place *p, const Place *q, int64_t times) {
@@ -60,6 +63,27 @@ static int64_t inside_line(int64_t base, int64_t mul, int64_t n, int64_t size) {
     return end > first ? end - first : 0;
 }
 
+/* A border that two labels have, one of the result and a summed one, is noted. */
+static void note_border(Needed *w, const Place *p, int64_t size) {
+    if (w->border == NULL || w->nborder == BORDERS_MOST || p->n != 2 || p->mul[0] <= 0 ||
+        p->mul[1] <= 0) {
+        return;
+    }
+    const Attr *a = w->of->attr;
+    const int rank = w->of->type->rank;
+    const bool kept[2] = {find_label(a->lo_, rank, (int8_t)p->label[0]) >= 0,
+                          find_label(a->lo_, rank, (int8_t)p->label[1]) >= 0};
+    if (kept[0] != kept[1]) {
+        const int f = kept[0] ? 0 : 1;
+        w->border[w->nborder++] = (Band){.known = true,
+                                         .first = p->label[f],
+                                         .second = p->label[!f],
+                                         .by = {p->mul[f], p->mul[!f]},
+                                         .from = -p->base,
+                                         .until = size - p->base};
+    }
+}
+
 /* The axis is read at `p`, and its elements outside of 0 .. size-1 are zeros. */
 static void cut(Needed *w, const Place *p, int64_t size) {
     enum { TURNS_MOST = 1 << 16 };
@@ -70,6 +94,7 @@ static void cut(Needed *w, const Place *p, int64_t size) {
     if (!p->known || p->n == 0 || (labels & w->cut) != 0) {
         return; /* a label with two borders: the first counts */
     }
+    note_border(w, p, size);
     int64_t n0 = w->extent[p->label[0]], n1 = p->n > 1 ? w->extent[p->label[1]] : 1;
     int64_t mul = p->mul[0], other = p->n > 1 ? p->mul[1] : 0, count = 0;
     if (n1 > n0) { /* the shorter one is gone through */
@@ -187,9 +212,10 @@ int64_t product_flops_all(const Node *node) {
     return flops;
 }
 
-int64_t product_flops_needed(const Node *node) {
-    Needed w = {.flops = product_flops_all(node)};
-    contract_labels(node, w.extent);
+static void look(Needed *w) {
+    const Node *node = w->of;
+    w->flops = product_flops_all(node);
+    contract_labels(node, w->extent);
     for (int k = 0; k < 2; k++) {
         const int8_t *label = k == 0 ? node->attr->la : node->attr->lb;
         const Node *n = node->in[k];
@@ -199,9 +225,20 @@ int64_t product_flops_needed(const Node *node) {
         }
         for (; op_info[n->op].cls == CLASS_VIEW; n = n->in[0]) {
             Place in[MD_RANK] = {{0}};
-            through_view(&w, n, at, in);
+            through_view(w, n, at, in);
             memcpy(at, in, sizeof at);
         }
     }
+}
+
+int64_t product_flops_needed(const Node *node) {
+    Needed w = {.of = node};
+    look(&w);
     return w.flops;
+}
+
+int product_borders(const Node *node, Band *list) {
+    Needed w = {.of = node, .border = list};
+    look(&w);
+    return w.nborder;
 }

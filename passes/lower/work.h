@@ -8,7 +8,7 @@
 #define MDLC_PASSES_LOWER_WORK_H
 
 #include "compiler/kernel.h"
-#include "passes/lower/band.h"
+#include "passes/lower/needed.h"
 
 /* A flat index space and the axes that its digits became. */
 typedef struct {
@@ -46,6 +46,8 @@ typedef struct {
     const Type *copy[2];      /* the operand as a schedule is to make it, by work_copy; NULL */
     Elem rounds[2];           /* f32 in memory, multiplied as what so many bits hold; TY_ERROR */
     Band band;                /* of its labels: what counts of it */
+    Band border[BORDERS_MOST]; /* beside borders of zeros, of each axis that windows run along */
+    int nborder;
     const Index *place;       /* where the product goes, if anything takes it as it comes: dense, */
     const Buf *part_of;       /* or, not NULL, in the part of this that a concatenation has */
     Elem elem;

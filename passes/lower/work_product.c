@@ -196,6 +196,7 @@ bool make_contract(WorkBuild *b) {
     p->count = type_count(*node->type);
     p->owner = node->loc.owner;
     p->band = product_band(node, b->l->readers);
+    p->nborder = product_borders(node, p->border);
     for (int l = 0; l < p->nlabel; l++) {
         p->space[l] = *kernel_space(b, copies + l, extent[l], "r");
         label[l] = radix_flat(b->w.k, &p->space[l]);

@@ -6,51 +6,13 @@
  * columns that the plan has no room for become batches, and batches loops around it. The result
  * itself is finished in place where one of the values wanted has its layout; else in a strip. Needs
  * a PRODUCT part; gives its tile; changes no values beyond the order of sums. */
-#include "passes/schedule/product.h"
+#include "passes/schedule/tiling.h"
 #include "passes/view.h"
-#include "runtime/blas_plan.h"
 
 #include <math.h>
 #include <string.h>
 
 /* --- labels to axes --------------------------------------------------------------------------- */
-
-enum { BATCH, ROWS, COLUMNS, SUMMED, CLASSES };
-enum { GROUPS = 4 }; /* axes of a plan for the sum, most */
-enum { DIGITS = 2 * MD_RANK };
-
-/* One axis of the index space with its stride in A, B and C. */
-typedef struct {
-    int axis;
-    int64_t extent, a, b, c;
-} Digit;
-
-/* The axes of one class, outermost first; the first `loops` of them stay loops around the product,
- * the others form `ngroup` axes of the plan. */
-typedef struct {
-    int n, loops, ngroup;
-    Digit digit[DIGITS];
-    Digit group[GROUPS];
-} Class;
-
-struct Tiling {
-    KernelBuild *b;
-    const Product *of;
-    Class class[CLASSES];
-    bool swapped;       /* A is the second operand */
-    bool across;        /* the block's rows are columns of the product, and its columns rows */
-    const Index *block; /* dense place of the block's element */
-    const Expr *strip;  /* the product there */
-    const Arg *strip_arg;
-    int batch, row, column; /* axes of the block */
-    RootList roots;         /* what is stored there */
-    int in_place;           /* which of them takes the product as it comes; -1: none */
-    StreamList stream;      /* what of other memory they are made of, where that is much */
-    const Arg *add;         /* C begins as this */
-    md_tile plan;
-    md_blas library;
-    int workers;
-};
 
 static int class_of(const Tiling *p, int label) {
     int in = p->of->in[label];
@@ -240,35 +202,6 @@ static Digit group_at(const Class *c, int from_last) {
     Digit one = {.axis = -1, .extent = 1};
     int i = c->ngroup - 1 - from_last;
     return i >= 0 ? c->group[i] : one;
-}
-
-/* Is the plan's one axis of class `c` this label, place by place? */
-static bool is_axis(const Tiling *p, int c, int label) {
-    const Radix *r = &p->of->space[label];
-    int digits = 0;
-    for (int d = 0; d < r->n; d++) {
-        digits += r->digit[d] != 1;
-    }
-    const Class *x = &p->class[c];
-    return class_of(p, label) == c && digits == 1 && x->ngroup == 1 &&
-           x->group[0].extent == r->count;
-}
-
-/* What of the product counts, where that is said of axes of the plan. */
-static void plan_band(Tiling *p) {
-    const Band *band = &p->of->band;
-    const int first = band->known ? class_of(p, band->first) : BATCH;
-    if (first == BATCH || !is_axis(p, first, band->first)) {
-        return;
-    }
-    if (is_axis(p, SUMMED, band->second)) {
-        md_tile_set_band(&p->plan, first == ROWS ? MD_BAND_ROW_SUM : MD_BAND_COLUMN_SUM, band->from,
-                         band->until);
-    } else if (first == ROWS && is_axis(p, COLUMNS, band->second)) {
-        md_tile_set_band(&p->plan, MD_BAND_ROW_COLUMN, band->from, band->until);
-    } else if (first == COLUMNS && is_axis(p, ROWS, band->second)) {
-        md_tile_set_band(&p->plan, MD_BAND_ROW_COLUMN, 1 - band->until, 1 - band->from);
-    }
 }
 
 static md_tile_shape plan_shape(const Tiling *p, int flags) {
@@ -499,7 +432,9 @@ static int64_t tile_flops(const Tiling *p) {
         extent[l] = p->of->space[l].count;
     }
     const int64_t flops = product_flops(p);
-    return p->plan.band != MD_BAND_NONE ? band_part(&p->of->band, extent, flops) : flops;
+    return p->banded == 0 ? flops
+                          : band_part(p->banded == 1 ? &p->of->band : &p->of->border[p->banded - 2],
+                                      extent, flops);
 }
 
 /* Do all rows lie side by side in C, and columns not? What follows then runs along rows. */
@@ -625,7 +560,7 @@ static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
-        plan_band(p);
+        tiling_band(p);
         p->workers = md_tile_most_parts(&p->plan, b->k->threads);
     }
     return p != NULL;
@@ -758,7 +693,7 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     tile->outer = product_outer(&p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
     tile->large = product_large(&p->plan);
-    tile->banded = p->plan.band != MD_BAND_NONE;
+    tile->banded = p->banded;
     tile->flops = tile_flops(p);
     for (int i = 0; i < p->stream.count && (p->plan.is & MD_TILE_STREAMS); i++) {
         VEC_PUSH(b->k->arena, &tile->stream, p->stream.at[i]);

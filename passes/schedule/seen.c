@@ -21,8 +21,9 @@ static md_tile seen(const md_tile *plan) {
         axis[i]->c = 0;
         axis[i]->y = p.is & MD_TILE_KEPT ? 0 : axis[i]->y;
     }
-    p.b1 = none;
-    p.b2 = none;
+    const bool border = p.band >= MD_BAND_BATCH1_STEP1; /* which it reads along the batch */
+    p.b1 = border ? (md_tile_axis){1, p.b1.x, p.b1.y, 0} : none;
+    p.b2 = border ? (md_tile_axis){1, p.b2.x, p.b2.y, 0} : none;
     const int64_t ends = MD_TILE_LISTED | MD_TILE_TAKEN; /* the slice, with what it reads of X */
     if (!(p.is & ends)) {
         p.block_rows = 0;

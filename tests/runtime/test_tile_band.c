@@ -194,8 +194,98 @@ static void test_unread(void **state) {
     assert_true(left[0] > 1000 && left[1] > 1000);
 }
 
+/* Windows along two axes of an image with a border of zeros, and the gradient of their weights:
+ * what is read in the border is NaN where no tile of rows holds places of several lines. */
+static Case case_windows(int64_t band, int64_t by[2], int64_t *lo, int64_t *size) {
+    Case t;
+    memset(&t, 0, sizeof t);
+    md_tile_shape *s = &t.shape;
+    const int64_t taps = draw(2, 4), channels = draw(1, 12), images = draw(1, 3);
+    *lo = draw(0, 3), *size = draw(1, 9);
+    by[0] = draw(1, 2), by[1] = draw(1, 2);
+    const int64_t places = draw(2, 7), width = draw(8, 20), across = draw(1, 3);
+    const int64_t line = (width + across - 1) * channels;
+    const int64_t lines = (places - 1) * by[0] + (taps - 1) * by[1] + 1;
+    s->b1 = 1, s->m1 = 1, s->ko = 1, s->k0 = 1, s->k1 = 1, s->b2 = images;
+    s->n = draw(5, 70), s->b_n = 1;
+    t.a_size = images * lines * line;
+    t.elem = draw(0, 2) == 0 ? 8 : 4;
+    if (band == MD_BAND_ROW_STEP0 || band == MD_BAND_ROW_STEP1) {
+        s->m1 = places, s->a_m1 = by[0] * line, s->m2 = width, s->a_m2 = channels;
+        s->a_b2 = lines * line;
+        s->k0 = band == MD_BAND_ROW_STEP0 ? taps : 1, s->a_k0 = by[1] * line;
+        s->k1 = band == MD_BAND_ROW_STEP0 ? across : taps;
+        s->a_k1 = band == MD_BAND_ROW_STEP0 ? channels : by[1] * line;
+        s->k2 = channels, s->a_k2 = 1;
+    } else {
+        const int first = band == MD_BAND_BATCH1_STEP1;
+        *(first ? &s->b1 : &s->b2) = taps;
+        *(first ? &s->a_b1 : &s->a_b2) = by[1] * line;
+        s->b2 = first ? across : s->b2, s->a_b2 = first ? channels : s->a_b2;
+        s->m2 = channels, s->a_m2 = 1;
+        s->k0 = images, s->a_k0 = lines * line;
+        s->k1 = places, s->a_k1 = by[0] * line;
+        s->k2 = width, s->a_k2 = channels;
+    }
+    const int64_t rows = s->m1 * s->m2;
+    s->b_k2 = s->n, s->b_k1 = s->k2 * s->n, s->b_k0 = s->k1 * s->b_k1;
+    t.b_size = s->k0 * s->b_k0;
+    if (draw(0, 1)) { /* weights as a layer has them */
+        s->b_k2 = 1, s->b_k1 = s->k2, s->b_k0 = s->k1 * s->k2, s->b_n = s->k0 * s->b_k0;
+    }
+    s->c_m1 = s->m2 * s->n, s->c_m2 = s->n, s->c_n = 1;
+    s->c_b2 = rows * s->n, s->c_b1 = s->b2 * s->c_b2;
+    t.c_size = s->b1 * s->c_b1;
+    s->flags |= draw(0, 3) == 0 ? MD_TILE_ADD : draw(0, 3) == 0 ? MD_TILE_NO_C : 0;
+    t.plan = md_tile_plan(t.shape, t.elem);
+    const int64_t way[2] = {band >= MD_BAND_BATCH1_STEP1 ? by[1] : by[0],
+                            band >= MD_BAND_BATCH1_STEP1 ? by[0] : by[1]};
+    (void)md_tile_set_border(&t.plan, band, way, *lo, *lo + *size);
+    return t;
+}
+
+static void set_border(Case *t, int64_t lo, int64_t size, int64_t line, int64_t lines, double x) {
+    for (int64_t i = 0; i < t->a_size; i++) {
+        const int64_t at = i / line % lines;
+        t->a[i] = at >= lo && at < lo + size ? t->a[i] : x;
+    }
+}
+
+static void test_borders(void **state) {
+    (void)state;
+    int with[4] = {0, 0, 0, 0}, several = 0, packed = 0;
+    seed = 74;
+    for (int i = 0; i < 600; i++) {
+        int64_t by[2], lo, size;
+        const int64_t band = MD_BAND_ROW_STEP0 + i % 4;
+        Case t = case_windows(band, by, &lo, &size);
+        const md_tile_shape *s = &t.shape;
+        const int rows = i % 4 < 2;
+        const int64_t step = i % 4 == 0 ? s->a_k0 : rows ? s->a_k1 : i % 4 == 2 ? s->a_b1 : s->a_b2;
+        const int64_t line = step / by[1];
+        const int64_t lines = rows ? s->a_b2 / line : s->a_k0 / line;
+        case_fill(&t);
+        set_border(&t, lo, size, line, lines, 0);
+        memcpy(t.want, t.c, (size_t)t.c_size * sizeof *t.c);
+        case_want(&t);
+        if (t.plan.band != MD_BAND_NONE) {
+            set_border(&t, lo, size, line, lines, NAN);
+        }
+        case_check(&t);
+        with[i % 4] += t.plan.band == band;
+        several += t.plan.band != MD_BAND_NONE && md_tile_blocks(&t.plan) > 1;
+        packed += t.plan.band != MD_BAND_NONE && (t.plan.is & MD_TILE_PACKED) != 0;
+        case_free(&t);
+    }
+    printf("seed 74: %d, %d, %d and %d with a border, %d of blocks, %d packed\n", with[0], with[1],
+           with[2], with[3], several, packed);
+    assert_true(with[0] > 60 && with[1] > 60 && with[2] > 60 && with[3] > 60 && several > 60);
+    assert_true(packed > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms), cmocka_unit_test(test_results),
-                                       cmocka_unit_test(test_unread)};
+                                       cmocka_unit_test(test_unread),
+                                       cmocka_unit_test(test_borders)};
     return cmocka_run_group_tests_name("runtime tile band", tests, NULL, NULL);
 }

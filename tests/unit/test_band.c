@@ -30,7 +30,8 @@ static void collect(const StepList *list, Edges *found, int *n) {
         if (tile && !tile->blas) {
             md_tile p;
             memcpy(&p, tile->plan, sizeof p);
-            assert_true(tile->banded == (p.band != MD_BAND_NONE));
+            assert_true((tile->banded != 0) == (p.band != MD_BAND_NONE));
+            assert_true((tile->banded > 1) == (p.band >= MD_BAND_ROW_STEP0));
             const bool below = p.from <= -MD_BAND_OPEN / 2, above = p.until >= MD_BAND_OPEN / 2;
             found[(*n)++] =
                 (Edges){p.band, below ? OPEN_BELOW : p.from, above ? OPEN_ABOVE : p.until};
@@ -174,9 +175,42 @@ static void test_stacks(void **state) {
     dumped_done(&m);
 }
 
+/* Windows with a border of zeros: lines of the result and of windows, for the result, the input's
+ * gradient and that of the numbers, where lines of windows are batches. Strides and dilations
+ * count; no border, and one of other values, do not. */
+static void test_borders(void **state) {
+    (void)state;
+    EXPECT("use nn;\nmodel net(x: [64, 16, 12, 12]) -> [64, 32, 12, 12] {\n"
+           "    return x |> c: conv2d(32, k = 3, pad = 1);\n}\n"
+           "entry f(x: [64, 16, 12, 12]) { return net(x); }\n",
+           {MD_BAND_ROW_STEP1, 14, 13 * 14});
+    EXPECT("use nn;\nmodel net(x: [64, 1, 12, 12]) -> [64, 32, 12, 12] {\n"
+           "    return x |> c1: conv2d(16, k = 3, pad = 1) |> relu |> c2: conv2d(32, k = 3, pad = "
+           "1);\n}\n"
+           "train fit(x: [64, 1, 12, 12], u: [64, 32, 12, 12]) of net {\n"
+           "    loss mean((net(x) - u) * (net(x) - u));\n    optimizer sgd(lr = 0.1);\n}\n",
+           {MD_BAND_ROW_STEP1, 14, 13 * 14}, {MD_BAND_ROW_STEP0, 14 * 16, 13 * 14 * 16},
+           {MD_BAND_BATCH2_STEP1, 224, 13 * 224}, {MD_BAND_ROW_STEP0, 14 * 32, 13 * 14 * 32},
+           {MD_BAND_ROW_STEP1, 14, 13 * 14});
+    EXPECT("use nn;\nmodel net(x: [64, 16, 20, 20]) -> [64, 32, 9, 9] {\n"
+           "    return x |> c: conv2d(32, k = 3, pad = 1, stride = 2, dilation = 2);\n}\n"
+           "entry f(x: [64, 16, 20, 20]) { return net(x); }\n",
+           {MD_BAND_ROW_STEP1, 21, 21 * 21});
+    EXPECT("use nn;\nmodel net(x: [64, 16, 12, 12]) -> [64, 32, 10, 10] {\n"
+           "    return x |> c: conv2d(32, k = 3);\n}\n"
+           "entry f(x: [64, 16, 12, 12]) { return net(x); }\n",
+           ALL);
+    EXPECT("entry f(x: [64, 16, 12, 12], w: [32, 16, 3, 3]) {\n"
+           "    y[b, o, i < 12, j < 12] = sum[c, p, q] (x[b, c, i + p - 1, j + q - 1] else 1) * "
+           "w[o, c, p, q];\n"
+           "    return y;\n}\n",
+           ALL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_causal), cmocka_unit_test(test_edges), cmocka_unit_test(test_readers),
-        cmocka_unit_test(test_triangle), cmocka_unit_test(test_stacks)};
+        cmocka_unit_test(test_causal),  cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_readers), cmocka_unit_test(test_triangle),
+        cmocka_unit_test(test_stacks),  cmocka_unit_test(test_borders)};
     return cmocka_run_group_tests_name("band", tests, NULL, NULL);
 }
