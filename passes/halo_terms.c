@@ -96,11 +96,12 @@ Node *halo_sums_of_places(Graph *g, const Node *n) {
     const int rank = s.contract->type->rank, sums = n->type->rank;
     int8_t to[MD_RANK], label[MD_RANK];
     int map[MD_RANK], made_at = 0, beside = 0, count = 0;
-    for (int kind = -1; kind <= s.count; kind++) { /* places, each of the taps, columns */
+    for (int kind = -2; kind <= s.count; kind++) { /* lines, places, each of the taps, columns */
         for (int i = 0; i < rank; i++) {
             const int8_t l = s.contract->attr->lo_[i];
             const int tap = find_label(s.tap, s.count, l);
-            if ((has_label(s.contract, s.a, l) ? -1 : tap >= 0 ? tap : s.count) == kind) {
+            const int place = find_label(s.window, s.count, l) < 0 ? -2 : -1;
+            if ((has_label(s.contract, s.a, l) ? place : tap >= 0 ? tap : s.count) == kind) {
                 to[made_at++] = l;
             }
         }

@@ -22,6 +22,15 @@ static int class_of(const Tiling *p, int label) {
     return (in & IN_A) && (in & IN_B) ? BATCH : !(in & IN_A) == p->swapped ? ROWS : COLUMNS;
 }
 
+/* Are places of this label lines of windows that have a border, which a plan can leave out? */
+static bool has_lines(const Product *of, int label) {
+    bool lines = false;
+    for (int i = 0; i < of->nborder && product_half(of) == TY_ERROR; i++) {
+        lines = lines || of->border[i].first == label;
+    }
+    return lines;
+}
+
 /* Reads the strides of every axis off the loads; false when one is no plain stride. */
 static bool read_strides(Tiling *p) {
     AxisSet all = 0;
@@ -30,7 +39,7 @@ static bool read_strides(Tiling *p) {
         Class *c = &p->class[class_of(p, l)];
         const Radix *r = &p->of->space[l];
         for (int d = 0; d < r->n; d++) {
-            Digit digit = {.axis = r->axis[d], .extent = r->digit[d]};
+            Digit digit = {.axis = r->axis[d], .extent = r->digit[d], .lines = has_lines(p->of, l)};
             int64_t *stride[2] = {&digit.a, &digit.b};
             for (int k = 0; k < 2; k++) {
                 const Index *at = p->of->load[k != p->swapped]->index;
@@ -54,8 +63,8 @@ static bool read_strides(Tiling *p) {
 }
 
 static bool joins(const Digit *outer, const Digit *inner) {
-    return outer->a == inner->a * inner->extent && outer->b == inner->b * inner->extent &&
-           outer->c == inner->c * inner->extent;
+    return !outer->lines && !inner->lines && outer->a == inner->a * inner->extent &&
+           outer->b == inner->b * inner->extent && outer->c == inner->c * inner->extent;
 }
 
 /* Sorts by the stride in C (summed axes: in A or B), merges, leaves what does not fit as loops. */
@@ -503,7 +512,13 @@ md_tile_shape product_shape(const Tiling *p) {
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
                  (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
     }
-    return md_tile_normal(plan_shape(p, flags));
+    const md_tile_shape all = plan_shape(p, flags);
+    md_tile_shape shape = md_tile_normal(all);
+    if (p->class[ROWS].ngroup == 2 && p->class[ROWS].group[0].lines) {
+        shape.m1 = all.m1, shape.a_m1 = all.a_m1, shape.c_m1 = all.c_m1;
+        shape.m2 = all.m2, shape.a_m2 = all.a_m2, shape.c_m2 = all.c_m2;
+    }
+    return shape;
 }
 
 /* A copy can be made element by element of the batch: its first axis is all of that, and the

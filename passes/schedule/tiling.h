@@ -14,6 +14,7 @@ enum { DIGITS = 2 * MD_RANK };
 typedef struct {
     int axis;
     int64_t extent, a, b, c;
+    bool lines; /* its first and last places read a border: it is an axis of the plan by itself */
 } Digit;
 
 /* The axes of one class, outermost first; the first `loops` of them stay loops around the product,
