@@ -265,8 +265,8 @@ static void mark_required(Fuse *s) {
                 }
                 if (halo_turns(node, k)) {
                     info_of(s, node->in[k])->sink = true;
-                } else if (halo_orders(node, k)) { /* other readers go along what is copied */
-                    require_base(s, node->in[k], false);
+                } else if (!is_leaf(base) && halo_orders(node, k)) {
+                    require_base(s, node->in[k], false); /* others read what is copied */
                     info_of(s, node->in[k])->sink = true;
                 } else if (rounds_leaf(base)) {
                     continue;

@@ -592,20 +592,20 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
                 int begins = first;
                 int64_t at = 0, count = pairs; /* lanes that the tile has of the block */
+                int64_t at1 = 0, runs = b.nk1;
                 /* if: BANDED */
-                const int64_t columns = md_tile_min(nr, s->cols.n - p * nr);
                 const md_tile_turn turn =
-                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, columns, 0);
-                begins = turn.first, at = turn.at / step;
+                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, nr, again >> 2);
+                begins = turn.first, at = turn.at / step, at1 = turn.at1, runs = turn.runs;
                 count = (turn.at + turn.count + step - 1) / step - at;
                 if (turn.none) {
-                    md_tile_clear(st, ld * 4, rows, columns * 4);
+                    md_tile_clear(st, ld * 4, rows, md_tile_min(nr, s->cols.n - p * nr) * 4);
                 }
                 /* end: BANDED */
                 /* if: STREAMS */
                 if (ask != NULL) {
                     md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
-                                   q + 1 == q1 ? b.nk1 * pairs : 0);
+                                   q + 1 == q1 ? runs * pairs : 0);
                 }
                 /* end: STREAMS */
                 /* if: FAR */
@@ -623,11 +623,11 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* end: FAR */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
-    md_tile_rows_half(ROWS, vectors, xt + at * (across ? k2 * (ROWS) : k2),                        \
+    md_tile_rows_half(ROWS, vectors, xt + (at * k2 + at1 * k1) * (across ? (ROWS) : 1),            \
                       taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1, row_step,                 \
-                      across ? k1 * (ROWS) : k1, across ? k2 * (ROWS) : k2, panel + at * width,    \
-                      width, b.nk1, count, st, ld, room ? MD_LANES_F32 : last, begins, lone, ask,  \
-                      far)
+                      across ? k1 * (ROWS) : k1, across ? k2 * (ROWS) : k2,                        \
+                      panel + (at1 * pairs + at) * width, width, runs, count, st, ld,              \
+                      room ? MD_LANES_F32 : last, begins, lone, ask, far)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \

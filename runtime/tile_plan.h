@@ -514,7 +514,7 @@ MD_FN void md_tile_set_band(md_tile *p, int64_t band, int64_t from, int64_t unti
  * border of what it reads: of the axes of `band`. False: it goes through them. */
 MD_FN int md_tile_set_border(md_tile *p, int64_t band, const int64_t by[2], int64_t from,
                              int64_t until) {
-    const int all = MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED | MD_TILE_SPAN | MD_TILE_HALF;
+    const int all = MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED;
     const int rows = band == MD_BAND_ROW_STEP0 || band == MD_BAND_ROW_STEP1;
     const md_tile_axis place = rows ? p->r1 : band == MD_BAND_BATCH1_STEP1 ? p->b1 : p->b2;
     const md_tile_axis step = band == MD_BAND_ROW_STEP0 ? p->k0 : p->k1;

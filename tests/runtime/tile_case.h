@@ -50,12 +50,22 @@ typedef struct {
     unsigned char *seen;                                    /* by the epilogue, [batch][m][n] */
     double *taken;                                          /* values that the epilogue saw */
     int scale;                                              /* the epilogue doubles the strip */
-    int64_t band, from, until; /* what the plan is told to count, of rows, columns and the sum */
+    int64_t band, from, until; /* what the plan is told to count, of rows, columns and the sum; */
+    int64_t by[2];             /* beside a border: what a place and a step go on by */
     /* Made once for all runs: where each element of the product lies in C, [batch][m][n], and the
      * operands and C as the product takes them (case_image); case_want drops the latter. */
     int64_t *place;
     void *a_image, *b_image, *c_image;
 } Case;
+
+/* Tells the plan what counts. */
+static void case_band(Case *t) {
+    if (t->band >= MD_BAND_ROW_STEP0) {
+        (void)md_tile_set_border(&t->plan, t->band, t->by, t->from, t->until);
+    } else {
+        md_tile_set_band(&t->plan, t->band, t->from, t->until);
+    }
+}
 
 /* ---- part functions -------------------------------------------------------------------------- */
 
@@ -564,7 +574,7 @@ static void case_check(Case *t) {
         const md_tile plan = t->plan;
         t->shape.flags |= MD_TILE_MADE;
         t->plan = md_tile_plan(t->shape, t->elem);
-        md_tile_set_band(&t->plan, t->band, t->from, t->until);
+        case_band(t);
         const int pairs = !md_tile_lone(&t->plan);
         float *lanes = calloc((size_t)t->a_size + 1, sizeof *lanes); /* pairs are read at an end */
         for (int64_t at = 0; at < t->a_size; at++) {
