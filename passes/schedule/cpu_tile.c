@@ -25,10 +25,10 @@ static int class_of(const Tiling *p, int label) {
 /* Are places of this label lines of windows that have a border, which a plan can leave out? */
 static bool has_lines(const Product *of, int label) {
     bool lines = false;
-    for (int i = 0; i < of->nborder && product_half(of) == TY_ERROR; i++) {
+    for (int i = 0; i < of->nborder; i++) {
         lines = lines || of->border[i].first == label;
     }
-    return lines;
+    return lines && product_half(of) == TY_ERROR;
 }
 
 /* Reads the strides of every axis off the loads; false when one is no plain stride. */

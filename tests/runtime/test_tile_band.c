@@ -196,13 +196,13 @@ static void test_unread(void **state) {
 
 /* Windows along two axes of an image with a border of zeros, and the gradient of their weights:
  * what is read in the border is NaN where no tile of rows holds places of several lines. */
-static Case case_windows(int64_t band, int64_t by[2], int64_t *lo, int64_t *size) {
+static Case case_windows(int64_t band) {
     Case t;
     memset(&t, 0, sizeof t);
     md_tile_shape *s = &t.shape;
     const int64_t taps = draw(2, 4), channels = draw(1, 12), images = draw(1, 3);
-    *lo = draw(0, 3), *size = draw(1, 9);
-    by[0] = draw(1, 2), by[1] = draw(1, 2);
+    t.from = draw(0, 3), t.until = t.from + draw(1, 9);
+    const int64_t stride = draw(1, 2), dilation = draw(1, 2), by[2] = {stride, dilation};
     const int64_t places = draw(2, 7), width = draw(8, 20), across = draw(1, 3);
     const int64_t line = (width + across - 1) * channels;
     const int64_t lines = (places - 1) * by[0] + (taps - 1) * by[1] + 1;
@@ -241,17 +241,16 @@ static Case case_windows(int64_t band, int64_t by[2], int64_t *lo, int64_t *size
         s->flags |= MD_TILE_HALF | (draw(0, 1) ? MD_TILE_WIDE_A : 0) |
                     (draw(0, 1) ? MD_TILE_WIDE_B : 0) | (draw(0, 3) == 0 ? MD_TILE_F16 : 0);
     }
-    const int batch = band >= MD_BAND_BATCH1_STEP1;
-    t.by[0] = by[batch], t.by[1] = by[!batch];
-    t.band = band, t.from = *lo, t.until = *lo + *size;
+    const int batch = band >= MD_BAND_BATCH1_STEP1; /* whose places are taps */
+    t.band = band, t.by[0] = by[batch], t.by[1] = by[!batch];
     make_plan(&t);
     return t;
 }
 
-static void set_border(Case *t, int64_t lo, int64_t size, int64_t line, int64_t lines, double x) {
+static void set_border(Case *t, int64_t line, int64_t lines, double x) {
     for (int64_t i = 0; i < t->a_size; i++) {
         const int64_t at = i / line % lines;
-        t->a[i] = at >= lo && at < lo + size ? t->a[i] : x;
+        t->a[i] = at >= t->from && at < t->until ? t->a[i] : x;
     }
 }
 
@@ -260,20 +259,19 @@ static void test_borders(void **state) {
     int with[4] = {0, 0, 0, 0}, several = 0, packed = 0, half = 0;
     seed = 74;
     for (int i = 0; i < 600; i++) {
-        int64_t by[2], lo, size;
         const int64_t band = MD_BAND_ROW_STEP0 + i % 4;
-        Case t = case_windows(band, by, &lo, &size);
+        Case t = case_windows(band);
         const md_tile_shape *s = &t.shape;
         const int rows = i % 4 < 2;
         const int64_t step = i % 4 == 0 ? s->a_k0 : rows ? s->a_k1 : i % 4 == 2 ? s->a_b1 : s->a_b2;
-        const int64_t line = step / by[1];
+        const int64_t line = step / t.by[rows];
         const int64_t lines = rows ? s->a_b2 / line : s->a_k0 / line;
         case_fill(&t);
-        set_border(&t, lo, size, line, lines, 0);
+        set_border(&t, line, lines, 0);
         memcpy(t.want, t.c, (size_t)t.c_size * sizeof *t.c);
         case_want(&t);
         if (t.plan.band != MD_BAND_NONE && (!(s->flags & MD_TILE_HALF) || s->k2 % 2 == 0)) {
-            set_border(&t, lo, size, line, lines, NAN); /* half a pair is multiplied by 0 */
+            set_border(&t, line, lines, NAN); /* half a pair is multiplied by 0 */
         }
         case_check(&t);
         with[i % 4] += t.plan.band == band;
