@@ -69,10 +69,13 @@ static void set_bodies(Form *form, const md_tile *p, bool columns) {
 Form form_of(const Tile *tile, const md_tile *plan) {
     Form form = {.known = false};
     md_tile p = *plan;
-    if (tile->blas || tile->outer == 0 || (p.is & MD_TILE_HALF)) {
+    if (tile->blas || tile->outer == 0 || (p.is & (MD_TILE_HALF | MD_TILE_BATCHED))) {
         return form;
     }
     const int64_t *length = (const int64_t *)(const void *)&p + tile->outer - 1;
+    if ((p.is & MD_TILE_LISTED) && (length == &p.k0.n || length == &p.k1.n || length == &p.k2.n)) {
+        return form; /* how long the list is says how its steps go */
+    }
     form.known = true;
     memcpy(form.bodies, tile->bodies, sizeof form.bodies);
     form.is = p.is & ~(int64_t)(MD_TILE_SHARED | MD_TILE_HELPED | MD_TILE_UNCUT);

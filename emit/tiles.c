@@ -392,7 +392,8 @@ static const char *flags_text(Arena *arena, int64_t is) {
         FLAG(LISTED), FLAG(NEXT),         FLAG(CLAIMED),       FLAG(HELPED),   FLAG(TAKEN),
         FLAG(HALF),   FLAG(F16),          FLAG(EXACT),         FLAG(SINGLE),   FLAG(SPAN),
         FLAG(MADE),   FLAG(WIDE_A),       FLAG(WIDE_B),        FLAG(ACROSS),   FLAG(STREAMS),
-        FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD), FLAG(TILES),    FLAG(UNDIVIDED)};
+        FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD), FLAG(TILES),    FLAG(UNDIVIDED),
+        FLAG(BATCHED)};
 #undef FLAG
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -532,7 +533,10 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     add_feature(arena, list, "BANDED", p->band != MD_BAND_NONE);
     add_feature(arena, list, "BESIDE", !half && (p->is & MD_TILE_TAKEN));
     add_feature(arena, list, "COPIED", tile->halo != NULL);
-    add_feature(arena, list, "HELD", md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows);
+    add_feature(arena, list, "BATCHED", p->is & MD_TILE_BATCHED);
+    add_feature(arena, list, "HELD",
+                (md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows) ||
+                    (p->is & MD_TILE_BATCHED));
     bool scattered = stored && (!in_place || (!turned && p->chunks > 1));
     add_feature(arena, list, "TURNED",
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
@@ -617,7 +621,9 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         }
     }
     if (tile->large) {
-        const char *run = str_printf(out->arena, "md_tile_share_of_%s, ", tile_suffix(tile));
+        const char *run = str_printf(out->arena, "md_tile_%s_of_%s, ",
+                                     plan.is & MD_TILE_BATCHED ? "batched" : "share",
+                                     tile_suffix(tile));
         text_printf(out, "MD_TILE_LARGE_%sPART(%s, %s_tile, %s%s, %s, %s)\n\n",
                     tile_is_half(tile) ? "HALF_" : "", k->name, s->plan,
                     tile_is_half(tile) ? "" : run, epilogue, of, copy);

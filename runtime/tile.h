@@ -128,6 +128,10 @@ enum {
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
+/* if: BATCHED */
+/* In `is`: Y is the same in all batches, each panel is packed once for them (tile_batched.h). */
+enum { MD_TILE_BATCHED = 1 << 30 };
+/* end: BATCHED */
 /* if: FORMS */
 
 /* A plan of which some numbers are read from another one (tile_form.h). What stands for s->f here,
@@ -392,7 +396,11 @@ MD_INLINE int md_tile_whole(const md_tile *s) {
 /* Of a block with the columns of the one before: are their panels packed, each with all its sum? */
 MD_INLINE int md_tile_lies(const md_tile *s, int again) {
     const int one = s->k0.n == 1 && s->kb1 == s->k1.n && s->kb2 == s->k2.n;
-    return md_tile_whole(s) && (again & 2) && one;
+    int lies = md_tile_whole(s) && (again & 2) && one;
+    /* if: BATCHED */
+    lies = lies || ((s->is & MD_TILE_BATCHED) && (again & 2)); /* of this block of the sum alone */
+    /* end: BATCHED */
+    return lies;
 }
 /* end: HELD */
 
@@ -473,34 +481,54 @@ MD_INLINE int64_t md_tile_blocks(const md_tile *s) {
  * several blocks most are added to what is there, so it has to look whether the first one is. */
 MD_INLINE void md_tile_known(const md_tile *s, int64_t *q0, int64_t *q1, int *add, int *room,
                              void **ask) {
+    *ask = s->is & MD_TILE_STREAMS ? *ask : NULL;
+    /* if: BATCHED */
+    if (s->is & MD_TILE_BATCHED) {
+        *room = 0;
+        return;
+    }
+    /* end: BATCHED */
     if (s->chunks == 1 && s->group_at == 0) {
         *q0 = 0;
         *q1 = md_tile_blocks(s);
         *add = *q1 == 1 ? (s->is & MD_TILE_ADD) && !md_tile_turns(s) : *add;
         *room = !(s->is & MD_TILE_IN_PLACE) || md_tile_turns(s);
     }
-    *ask = s->is & MD_TILE_STREAMS ? *ask : NULL;
 }
 /* end: BLOCKS */
 
 /* if: LISTED */
-/* The list: where X has each step of the sum. It is the last of a worker's slice. */
-MD_INLINE int64_t md_tile_list_count(const md_tile *s) {
+/* Channels whose places lie side by side in X: the sum takes a line of them for one tap, then for
+ * the next, so that few lines are in use at a time; 1: one channel with all of its taps. */
+MD_INLINE int64_t md_tile_line(const md_tile *s) {
+    const int64_t line = 64 / s->elem, taps = s->k1.n * s->k2.n;
+    int lies = (s->is & MD_TILE_LISTED) && s->k0.x == 1 && taps > 1;
+    /* if: SKIP */
+    lies = lies && s->skip.n == 1;
+    /* end: SKIP */
+    return lies && s->k0.n % line == 0 && s->kb2 % (line * taps) == 0 ? line : 1;
+}
+
+/* The list: where X has each step of the sum. It is the last of a worker's slice, with room for a
+ * square behind it where there are such lines. */
+MD_INLINE int64_t md_tile_list_bytes(const md_tile *s) {
     const int64_t bytes = s->k0.n * s->k1.n * s->k2.n * (int64_t)sizeof(int32_t);
-    return s->is & MD_TILE_LISTED ? (bytes + 63) / 64 * 64 / s->elem : 0;
+    return (bytes + 63) / 64 * 64;
+}
+
+MD_INLINE int64_t md_tile_list_count(const md_tile *s) {
+    const int64_t line = md_tile_line(s), square = line > 1 ? line * line : 0;
+    return s->is & MD_TILE_LISTED ? md_tile_list_bytes(s) / s->elem + square : 0;
 }
 
 MD_INLINE void md_tile_list(const md_tile *s, int32_t *to) {
-    for (int64_t i = 0; i < s->k0.n; i++) {
-        for (int64_t j = 0; j < s->k1.n; j++) {
-            for (int64_t k = 0; k < s->k2.n; k++) {
-                *to = (int32_t)(i * s->k0.x + j * s->k1.x + k * s->k2.x);
-                /* if: SKIP */
-                *to += (int32_t)(i / s->skip.n * s->skip.x);
-                /* end: SKIP */
-                to++;
-            }
-        }
+    const int64_t line = md_tile_line(s), taps = s->k1.n * s->k2.n;
+    for (int64_t at = 0; at < s->k0.n * taps; at++) {
+        const int64_t i = at / (line * taps) * line + at % line, tap = at / line % taps;
+        to[at] = (int32_t)(i * s->k0.x + tap / s->k2.n * s->k1.x + tap % s->k2.n * s->k2.x);
+        /* if: SKIP */
+        to[at] += (int32_t)(i / s->skip.n * s->skip.x);
+        /* end: SKIP */
     }
 }
 /* end: LISTED */
@@ -684,11 +712,16 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t high = near ? 8 : MD_TILE_HIGH, tiles = (s->r1.n * s->r2.n + high - 1) / high;
     int64_t width = s->wide * (64 / s->elem), panels = (s->cols.n + width - 1) / width;
     int64_t panel = near ? 1 : 2 * (s->is & MD_TILE_PACKED ? MD_TILE_PACKS : MD_TILE_FETCHES);
-    int64_t best = INT64_MAX, slack = s->is & MD_TILE_SWAPPED ? INT64_MAX : 8;
+    int64_t best = INT64_MAX, slack = s->is & MD_TILE_SWAPPED ? INT64_MAX : 8, each = 1;
+    /* if: BATCHED */
+    if (s->is & MD_TILE_BATCHED) { /* cut between elements of the batch */
+        each = tiles, tiles = batch, batch = 1;
+    }
+    /* end: BATCHED */
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
         int64_t gn = s->is & MD_TILE_UNCUT ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
         int64_t cost = (batch * gm * gn + parts - 1) / parts *
-                       (2 * ((tiles + gm - 1) / gm) + panel) * ((panels + gn - 1) / gn);
+                       (2 * each * ((tiles + gm - 1) / gm) + panel) * ((panels + gn - 1) / gn);
         if (best == INT64_MAX || cost <= best + best / slack) {
             best = md_tile_min(cost, best);
             call->gm = gm;

@@ -65,8 +65,22 @@ MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t
                                        int64_t q1, int add, int64_t row, int64_t rows, int64_t col,
                                        int64_t width, int64_t place) {
     const int64_t cols = md_tile_min(width, s->cols.n - col);
-    const int list = (s->is & MD_TILE_LISTED) != 0; /* which has all steps behind one another */
-    md_tile_turn t = {0, list ? b.nk1 * b.nk2 : b.nk2, 0, list ? 1 : b.nk1, q == q0 && !add, 0};
+    md_tile_turn t = {0, b.nk2, 0, b.nk1, q == q0 && !add, 0};
+    /* if: LISTED */
+    const int64_t line = md_tile_line(s) * s->k2.n, each = line > s->k2.n ? line * s->k1.n : 0;
+    if (s->is & MD_TILE_LISTED) { /* by lines, or all steps behind one another */
+        t.count = each > 0 ? each : b.nk1 * b.nk2;
+        t.runs = b.nk1 * b.nk2 / t.count;
+    }
+    if (each > 0 && s->band >= MD_BAND_ROW_STEP1) {
+        int64_t begin, end;
+        md_tile_border_steps(s, row, rows, place, &begin, &end);
+        t.none = t.first && begin >= end;
+        t.at = begin * line;
+        t.count = (end - begin) * line;
+        return t;
+    }
+    /* end: LISTED */
     if (s->band >= MD_BAND_ROW_STEP0) {
         int64_t begin, end;
         md_tile_border_steps(s, row, rows, place, &begin, &end);

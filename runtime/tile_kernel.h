@@ -12,6 +12,7 @@
 #include "runtime/tile.h"
 #include "runtime/tile_along.h"
 #include "runtime/tile_band.h"
+#include "runtime/tile_batched.h"
 #include "runtime/tile_move.h"
 #include "runtime/tile_early.h"
 #include "runtime/tile_turn.h"
@@ -187,7 +188,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             const MD_REAL *MD_RESTRICT q = y + i * yk1;                                            \
             for (int64_t j = 0; j < nk2; j++) {                                                    \
                 /* if: LISTED */                                                                   \
-                p = list != NULL ? x + list[j] : p;                                                \
+                p = list != NULL ? x + list[i * xk1 + j] : p;                                      \
                 /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
                     MD_AHEAD(p, ahead * xk2);                                                      \
@@ -302,7 +303,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
             MD_REAL sum = 0;
             for (int64_t i = 0; i < nk1; i++) {
                 for (int64_t j = 0; j < nk2; j++) {
-                    const int64_t at = list != NULL ? list[j] : i * xk1 + j * xk2;
+                    const int64_t at = list != NULL ? list[i * xk1 + j] : i * xk1 + j * xk2;
                     sum = MD_TN(mad)(row[at], y[i * yk1 + j * yk2 + c], sum);
                 }
             }
@@ -345,25 +346,9 @@ MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
 }
 #endif
 
-/* A few rows become columns side by side: to[j * rows + i] = from[i * from_ld + j]. */
-#define MD_FEW(N)                                                                                  \
-    for (int64_t j = 0; j < cols; j++) {                                                           \
-        for (int i = 0; i < (N); i++) {                                                            \
-            to[j * (N) + i] = from[i * from_ld + j];                                               \
-        }                                                                                          \
-    }
-MD_NOINLINE void MD_TN(few)(MD_REAL *MD_RESTRICT to, const MD_REAL *MD_RESTRICT from,
-                            int64_t from_ld, int64_t rows, int64_t cols) {
-    switch (rows) {
-    case 2: MD_FEW(2) break;
-    case 3: MD_FEW(3) break;
-    case 4: MD_FEW(4) break;
-    case 5: MD_FEW(5) break;
-    case 6: MD_FEW(6) break;
-    default: MD_FEW(rows) break;
-    }
-}
-#undef MD_FEW
+/* if: TRANSPOSED */
+MD_TURN_FEW(MD_TN(few), MD_REAL)
+/* end: TRANSPOSED */
 
 /* to[j * to_ld + i] (+)= from[i * from_ld + j]. `pad`: rows of `to` get zeros up to a vector. */
 MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
@@ -394,21 +379,7 @@ MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
 }
 
 /* if: APART */
-/* Of one step after the other, columns of any stride. No numbers of a plan are constants here: gcc
- * would write out each element of 16 columns and steps. */
-MD_NOINLINE void MD_TN(pack_apart)(MD_REAL *MD_RESTRICT to, int64_t width,
-                                   const MD_REAL *MD_RESTRICT from, int64_t yk2, int64_t yc,
-                                   int64_t nk2, int64_t cols) {
-    for (int64_t j = 0; j < nk2; j++) {
-        MD_UNROLL(8)
-        for (int64_t c = 0; c < cols; c++) {
-            to[j * width + c] = from[j * yk2 + c * yc];
-        }
-        for (int64_t c = cols; c < width; c++) {
-            to[j * width + c] = 0;
-        }
-    }
-}
+MD_APART(MD_TN(pack_apart), MD_REAL)
 /* end: APART */
 
 /* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], and 0 from column `cols` on. */
@@ -440,6 +411,9 @@ MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_R
     }
 }
 
+/* if: LISTED */
+MD_PACK_LINES(MD_TN(pack_lines), MD_TN(square), MD_REAL, MD_LANES)
+/* end: LISTED */
 /* if: ADD */
 MD_GATHER(MD_TN(gather), MD_REAL)
 /* end: ADD */
@@ -564,12 +538,15 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         const md_tile_sums b = md_tile_sums_of(s, q);
         int64_t nk1 = b.nk1, nk2 = b.nk2, yk1 = s->k1.y;
         const MD_REAL *xq = x + b.x;
-        const int32_t *list = NULL;
+        const int32_t *list = NULL, *listed = NULL;
         /* if: LISTED */
+        MD_REAL *lists = NULL;
         if (s->is & MD_TILE_LISTED) {
-            const MD_REAL *lists = panels + s->slice - md_tile_list_count(s);
+            lists = panels + s->slice - md_tile_list_count(s);
             list = (const int32_t *)(const void *)lists + b.i0 * s->kb1 + b.i2;
-            xq = x, yk1 = s->k0.y, nk2 *= nk1, nk1 = 1;
+            const int64_t line = md_tile_line(s), taps = s->k1.n * s->k2.n;
+            const int64_t each = line > 1 ? line * taps : nk1 * nk2;
+            xq = x, yk1 = s->k0.y, nk1 = nk1 * nk2 / each, nk2 = each;
         }
         /* end: LISTED */
         const MD_REAL *yq = y + b.y;
@@ -586,16 +563,22 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
                 MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
                 int kept = 0, begins = first;
+                /* if: BATCHED */
+                panel += s->is & MD_TILE_BATCHED ? (p - p0) * nk1 * nk2 * nr : 0;
+                /* end: BATCHED */
                 /* if: KEPT */
                 kept = (s->is & MD_TILE_KEPT) != 0;
                 panel = kept ? MD_TN(kept)(s, panels, nr, b, p) : panel;
                 /* end: KEPT */
                 /* if: HELD */
-                kept = kept || md_tile_lies(s, again);
+                kept |= md_tile_lies(s, again) ? 2 : 0;
                 /* end: HELD */
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
-                int64_t xk1 = s->k1.x, xk2 = s->k2.x, steps = nk2, runs = nk1;
+                int64_t xk1 = list != NULL ? nk2 : s->k1.x, xk2 = s->k2.x, steps = nk2, runs = nk1;
+                /* if: LISTED */
+                listed = list;
+                /* end: LISTED */
                 /* if: BANDED */
                 const md_tile_turn turn =
                     md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, nr, again >> 2);
@@ -623,7 +606,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                     md_tile_clear(st, ld * MD_ELEM, rows,
                                   md_tile_min(nr, s->cols.n - p * nr) * MD_ELEM);
                 }
-                xt += turn.at * xk2 + turn.at1 * xk1;
+                listed += list != NULL ? turn.at : 0;
+                xt += list != NULL ? 0 : turn.at * xk2 + turn.at1 * xk1;
                 /* end: BANDED */
                 /* if: STREAMS */
                 if (ask != NULL) {
@@ -635,15 +619,21 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2, through ? panel : yp,        \
                  through ? nk2 *width : yk1, through ? width : s->k2.y, runs, steps, st, ld,       \
-                 room || !through ? MD_LANES : last, back, begins, list, ahead, ask)
+                 room || !through ? MD_LANES : last, back, begins, listed, ahead, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES;                                    \
-        const int64_t width = held || kept ? nr : vectors * MD_LANES;                              \
+        const int64_t width = held || kept == 1 ? nr : vectors * MD_LANES;                         \
         const int through = (s->is & MD_TILE_PACKED) || (last != MD_LANES && vectors == 1);        \
         const int64_t back = through ? 0 : MD_LANES - last; /* columns that two vectors have */    \
         /* if: PACKED */                                                                           \
+        /* if: LISTED */                                                                           \
+        if (through && !kept && md_tile_line(s) > 1 && j == 0) {                                   \
+            MD_TN(pack_lines)(s, panel, width, yp, lists, b.nk1 * b.nk2, (COLS));                  \
+            kept = 2;                                                                              \
+        }                                                                                          \
+        /* end: LISTED */                                                                          \
         if (through && !kept && (held ? i : j) == 0) {                                             \
             MD_TN(pack)(panel, width, yp, yk1, s->k2.y, s->cols.y, b.nk1, b.nk2, (COLS));          \
         }                                                                                          \
@@ -653,7 +643,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         if (steps <= 0) {                                                                          \
             continue;                                                                              \
         }                                                                                          \
-        steps = s->band >= MD_BAND_ROW_COLUMN ? nk2 : steps; /* a constant */                      \
+        steps = s->band >= MD_BAND_ROW_COLUMN && list == NULL ? nk2 : steps; /* a constant */      \
         /* end: BANDED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_TILE_RUN(u.big);                                                                    \
@@ -871,6 +861,9 @@ MD_NOINLINE void MD_TN(share_of)(const md_tile *s, const md_tile_call *call, int
                  s->is & MD_TILE_WIDE_B ? MD_ELEM : bytes, copy);
 }
 /* end: LARGE */
+/* if: BATCHED */
+MD_BATCHED(MD_TN(batched_of), MD_REAL, MD_LANES, MD_TN(epi), MD_TN(block_fn))
+/* end: BATCHED */
 
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
     MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM, NULL);

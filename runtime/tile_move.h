@@ -49,6 +49,98 @@
     }
 /* end: SCATTERED */
 
+/* if: TRANSPOSED */
+/* NAME: a few rows become columns side by side: to[j * rows + i] = from[i * from_ld + j]. */
+#define MD_TURN_FEW_ROWS(N)                                                                        \
+    for (int64_t j = 0; j < cols; j++) {                                                           \
+        for (int i = 0; i < (N); i++) {                                                            \
+            to[j * (N) + i] = from[i * from_ld + j];                                               \
+        }                                                                                          \
+    }
+#define MD_TURN_FEW(NAME, REAL)                                                                    \
+    MD_NOINLINE void NAME(REAL *MD_RESTRICT to, const REAL *MD_RESTRICT from, int64_t from_ld,     \
+                          int64_t rows, int64_t cols) {                                            \
+        switch (rows) {                                                                            \
+        case 2: MD_TURN_FEW_ROWS(2) break;                                                         \
+        case 3: MD_TURN_FEW_ROWS(3) break;                                                         \
+        case 4: MD_TURN_FEW_ROWS(4) break;                                                         \
+        case 5: MD_TURN_FEW_ROWS(5) break;                                                         \
+        case 6: MD_TURN_FEW_ROWS(6) break;                                                         \
+        default: MD_TURN_FEW_ROWS(rows) break;                                                     \
+        }                                                                                          \
+    }
+/* end: TRANSPOSED */
+
+/* if: APART */
+/* NAME: a panel of one step after the other, columns of any stride. No numbers of a plan are
+ * constants here: gcc would write out each element of 16 columns and steps. */
+#define MD_APART(NAME, REAL)                                                                       \
+    MD_NOINLINE void NAME(REAL *MD_RESTRICT to, int64_t width, const REAL *MD_RESTRICT from,       \
+                          int64_t yk2, int64_t yc, int64_t nk2, int64_t cols) {                    \
+        for (int64_t j = 0; j < nk2; j++) {                                                        \
+            MD_UNROLL(8)                                                                           \
+            for (int64_t c = 0; c < cols; c++) {                                                   \
+                to[j * width + c] = from[j * yk2 + c * yc];                                        \
+            }                                                                                      \
+            for (int64_t c = cols; c < width; c++) {                                               \
+                to[j * width + c] = 0;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }
+/* end: APART */
+
+/* if: LISTED */
+/* The row of a panel of lines of channels (md_tile_line) for a step, tap by tap as Y lies. */
+typedef struct {
+    int64_t row, tap, channel;
+} md_tile_step;
+MD_INLINE void md_tile_next(md_tile_step *at, int64_t line, int64_t taps) {
+    at->row += line;
+    if (++at->tap == taps) {
+        at->tap = 0;
+        at->channel++;
+        at->row += at->channel % line == 0 ? 1 - line : 1 - taps * line;
+    }
+}
+
+/* NAME: `all` steps of such a panel: in squares, with room for one at `square`, where the taps of a
+ * channel lie behind those of the one before in Y, else one by one. One function for all plans. */
+#if MD_VBYTES > 0
+#define MD_PACK_LINES_TURN(SQUARE, REAL, LANES)                                                    \
+    for (int64_t i = 0; turned && i < width; i += LANES) {                                         \
+        md_tile_step at = {0, 0, 0};                                                               \
+        for (int64_t f = 0; f < all; f += LANES) {                                                 \
+            SQUARE(square, LANES, y + i * s->cols.y + f, s->cols.y, cols - i, 0);                  \
+            for (int64_t r = 0; r < LANES; r++, md_tile_next(&at, line, taps)) {                   \
+                memcpy(panel + at.row * width + i, square + r * LANES, LANES * sizeof(REAL));      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#else
+#define MD_PACK_LINES_TURN(SQUARE, REAL, LANES) turned = 0, (void)square;
+#endif
+#define MD_PACK_LINES(NAME, SQUARE, REAL, LANES)                                                   \
+    MD_NOINLINE void NAME(const md_tile *s, REAL *MD_RESTRICT panel, int64_t width, const REAL *y, \
+                          REAL *MD_RESTRICT lists, int64_t all, int64_t cols) {                    \
+        const int64_t line = md_tile_line(s), taps = s->k1.n * s->k2.n;                            \
+        int turned = s->k2.y == 1 && s->k0.y == taps;                                              \
+        REAL *square = lists + md_tile_list_bytes(s) / s->elem;                                    \
+        MD_PACK_LINES_TURN(SQUARE, REAL, LANES)                                                    \
+        md_tile_step at = {0, 0, 0};                                                               \
+        for (int64_t f = 0; !turned && f < all; f++, md_tile_next(&at, line, taps)) {              \
+            const REAL *from = y + at.channel * s->k0.y + at.tap * s->k2.y;                        \
+            REAL *to = panel + at.row * width;                                                     \
+            MD_UNROLL(8)                                                                           \
+            for (int64_t c = 0; c < cols; c++) {                                                   \
+                to[c] = from[c * s->cols.y];                                                       \
+            }                                                                                      \
+            for (int64_t c = cols; c < width; c++) {                                               \
+                to[c] = 0;                                                                         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+/* end: LISTED */
+
 /* NAME: adds a strip to another. */
 #define MD_JOIN(NAME, REAL)                                                                        \
     MD_NOINLINE void NAME(REAL *to, int64_t ld, const REAL *from, int64_t from_ld, int64_t rows,   \

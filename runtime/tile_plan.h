@@ -39,7 +39,7 @@ enum {
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
     MD_TILE_HELPED_FROM = MD_TUNED(1 << 24, 1), /* products: units are worth asking for */
-    MD_TILE_LIST = 4096,                       /* steps of a sum, most, that are listed, */
+    MD_TILE_LIST = 8192,                       /* steps of a sum, most, that are listed, */
     MD_TILE_LIST_ROWS = 1024,                  /* for so many rows, most */
     MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */
     MD_TILE_NEAR = MD_TUNED(524288, 1),        /* bytes of the operands and the result */
@@ -51,6 +51,8 @@ enum {
     MD_TILE_KEEP_ROWS = 1 << 13,  /* most of one batch: more pay for packing again */
     MD_TILE_KEEP_PART = 3,        /* least elements of C for each of them */
     MD_TILE_KEEP_BYTES = 1 << 18, /* most, which the second-level cache holds */
+    MD_TILE_BATCHED_ROWS = MD_TUNED(256, 40), /* of a batch, most: packing takes a while beside */
+    MD_TILE_BATCHED_FROM = MD_TUNED(1 << 21, 64), /* products of a batch, least */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40),   /* of a block of the summed axes, about */
     MD_TILE_K_ONCE = MD_TUNED(320, 40),     /* the same where packed panels are read once */
     MD_TILE_K_FAR = MD_TUNED(1024, 40),     /* the same where rows of the sum evict each other */
@@ -167,13 +169,18 @@ MD_FN md_tile_axis md_tile_turned(md_tile_axis a) {
     return turned;
 }
 
+/* Is Y the same in all of some batches? */
+MD_FN int md_tile_repeats(const md_tile *p) {
+    return p->b1.n * p->b2.n >= MD_TILE_KEEP_BATCHES && (p->b1.n == 1 || p->b1.y == 0) &&
+           (p->b2.n == 1 || p->b2.y == 0);
+}
+
 /* Is all of Y, the same in all batches, worth to be kept in panels, and little enough? */
 MD_FN int md_tile_keeps(const md_tile *p) {
     const int64_t rows = p->r1.n * p->r2.n, batches = p->b1.n * p->b2.n;
     const int64_t panel = p->wide * (64 / p->elem);
     const int64_t count = p->k0.n * p->k1.n * p->k2.n * md_tile_up(p->cols.n, panel);
-    return batches >= MD_TILE_KEEP_BATCHES && (p->b1.n == 1 || p->b1.y == 0) &&
-           (p->b2.n == 1 || p->b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
+    return md_tile_repeats(p) && rows <= MD_TILE_KEEP_ROWS &&
            count * p->elem <= MD_TILE_KEEP_BYTES &&
            MD_TILE_KEEP_PART * count <= batches * rows * p->cols.n;
 }
@@ -318,6 +325,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.wide = (p.cols.n + panels - 1) / panels;
     }
 
+    /* Few rows of each batch do not pay for packing its panels again for them. */
+    const int batched = (s.flags & MD_TILE_BATCHED) && packed && inplace && !turned && !swapped &&
+                        !half && md_tile_repeats(&p) && !md_tile_keeps(&p) &&
+                        rows <= MD_TILE_BATCHED_ROWS &&
+                        rows * p.cols.n * sums >= MD_TILE_BATCHED_FROM;
+    s.flags &= batched ? s.flags : ~(int64_t)MD_TILE_BATCHED;
+
     /* Weights of a convolution lie elsewhere than the windows that they multiply: the sum goes as
      * they lie, so that they are packed by runs, and its short axes are one loop. Where a step
      * multiplies one vector, or packing is little, one more load a step is too many. */
@@ -326,7 +340,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int64_t run = listed ? md_tile_listed_run(&p) : 0;
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
-    int once = packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
+    int once = packed && !batched && rows <= MD_TILE_HIGH; /* larger panels would gain little */
     /* Rows side by side, and a pitch of 4096 bytes along the sum: a line that tiles share is gone
      * before the next one where a block is long. */
     const int far = p.r2.x == 1 && p.k2.n > 1 && p.k2.x * elem % MD_TILE_PITCH == 0;
@@ -349,7 +363,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
     const double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
                             (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
-    const int chunked = (!swapped || dots || along) && tiles < 16 && products >= MD_TILE_CHUNKED;
+    const int chunked = (!swapped || dots || along) && !batched && tiles < 16 &&
+                        products >= MD_TILE_CHUNKED;
     if (chunked && p.k0.n * p.k1.n == 1 && p.k2.n >= 2 * MD_TILE_K_PART) {
         most = md_tile_min(most, (p.k2.n + 1) / (dots ? MD_TILE_DOTS_PARTS : 2));
     }
@@ -360,8 +375,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     blocks = most <= 1 ? k1.n : (k1.n + most - 1) / most;
     p.kb1 = blocks <= 1 ? k1.n : (k1.n + blocks - 1) / blocks;
     if (run > 0) { /* with the list such a block takes no more room than another */
-        const int64_t unit = run == sums ? MD_TILE_K_UNIT : run;
-        const int64_t room = p.kb1 * p.kb2 - sums / (p.wide * lanes) - 1;
+        int64_t unit = run == sums ? MD_TILE_K_UNIT : run;
+        int64_t room = p.kb1 * p.kb2 - sums / (p.wide * lanes) - 1;
+        const int64_t line = lanes * p.k1.n * p.k2.n, square = lanes / p.wide; /* md_tile_line */
+        if (p.k0.x == 1 && p.k0.n % lanes == 0 && p.skip.n == 1 && line + square <= room) {
+            unit = line;
+            room -= square;
+        }
         blocks = (sums + (room > unit ? room : unit) - 1) / (room > unit ? room : unit);
         p.kb1 = run;
         p.kb2 = md_tile_up((sums + blocks - 1) / blocks, unit);
@@ -440,6 +460,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_rows = MD_TILE_BLOCK_FAR;
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
+    if (batched) {
+        const int64_t one = (run > 0 ? p.kb2 : p.kb1 * p.kb2) * panel * elem;
+        const int64_t far_x = p.b1.n * p.b2.n * rows * (run > 0 ? p.k0.n : sums) * elem;
+        const int64_t side = far_x > MD_TILE_FAR ? MD_TILE_KEEP_BYTES / one : 1;
+        p.block_rows = rows;
+        p.block_cols = md_tile_min(md_tile_up(p.cols.n, panel), panel * (side < 1 ? 1 : side));
+    }
     if (half && !made) { /* an eighth of what a large one reads and writes; a quarter for pairs, if
                           * all rows are one block then: a second one packs all panels again */
         const double row = (double)(p.kb1 * p.kb2 * elem);
@@ -471,7 +498,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Where they are so large that no near cache holds them until they are packed or read. */
     const int early_y = md_tile_early_y(&p) && sums * p.cols.n * elem >= MD_TILE_EARLY_BYTES;
     const int early_x = md_tile_early_x(&p) && kblocks > 1 && rows * sums * elem >= MD_TILE_FAR;
-    const int plain_steps = !half && !dots && !along && run == 0 && !next;
+    const int plain_steps = !half && !dots && !along && !batched && run == 0 && !next;
     p.is |= plain_steps && rows >= MD_TILE_EARLY_ROWS && (early_x || early_y) ? MD_TILE_EARLY : 0;
     int64_t k = run > 0 ? p.kb2 : p.kb1 * p.kb2;
     const int64_t rest =
@@ -479,7 +506,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
                                 : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
-    p.strip_at = p.is & MD_TILE_KEPT ? sums * width : p.strip_at;
+    p.strip_at = p.is & MD_TILE_KEPT ? sums * width : batched ? k * p.block_cols : p.strip_at;
     const int64_t block = p.block_rows * p.block_cols;
     p.turned_at = p.strip_at + (p.chunks == 1 && (turned || !inplace) ? block : 0);
     int64_t end = md_tile_up(p.turned_at + (turned && !inplace ? block : 0), lanes);
@@ -498,7 +525,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 /* Adds to a plan what of its shape counts, of m2, n and k2: see md_tile. Plans whose sums go by a
  * list, by vectors or along several axes compute all. */
 MD_FN void md_tile_set_band(md_tile *p, int64_t band, int64_t from, int64_t until) {
-    const int all = MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED | MD_TILE_SPAN;
+    const int all =
+        MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED | MD_TILE_SPAN | MD_TILE_BATCHED;
     const int swapped = (p->is & MD_TILE_SWAPPED) != 0;
     if ((p->is & all) || p->k0.n != 1 || p->k1.n != 1 || p->r1.n != 1 || band == MD_BAND_NONE) {
         return;
@@ -514,13 +542,16 @@ MD_FN void md_tile_set_band(md_tile *p, int64_t band, int64_t from, int64_t unti
  * border of what it reads: of the axes of `band`. False: it goes through them. */
 MD_FN int md_tile_set_border(md_tile *p, int64_t band, const int64_t by[2], int64_t from,
                              int64_t until) {
-    const int all = MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED;
+    const int lines = md_tile_line(p) > 1; /* whose taps are k1 and k2 */
+    const int all = MD_TILE_DOTS | MD_TILE_ALONG | (lines ? 0 : MD_TILE_LISTED | MD_TILE_BATCHED);
+    band = lines && band == MD_BAND_ROW_STEP0 ? MD_BAND_ROW_STEP1 : band;
     const int rows = band == MD_BAND_ROW_STEP0 || band == MD_BAND_ROW_STEP1;
     const md_tile_axis place = rows ? p->r1 : band == MD_BAND_BATCH1_STEP1 ? p->b1 : p->b2;
     const md_tile_axis step = band == MD_BAND_ROW_STEP0 ? p->k0 : p->k1;
     const int of_x = place.x != 0;
     const int64_t pitch = (of_x ? place.x : place.y) / by[0];
-    const int whole = p->kb1 == p->k1.n && p->kb2 == p->k2.n && (rows || p->group_at == 0);
+    const int runs = lines || (p->kb1 == p->k1.n && p->kb2 == p->k2.n);
+    const int whole = runs && (rows || p->group_at == 0);
     const int outer = p->chunks == 1 && p->group_at == 0; /* all blocks at once */
     const int fits = band == MD_BAND_ROW_STEP0 ? outer : whole;
     if ((p->is & all) || p->skip.n != 1 || (rows && (p->is & MD_TILE_SWAPPED)) || !fits ||

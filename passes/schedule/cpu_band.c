@@ -33,10 +33,9 @@ static bool is_axis(const Tiling *p, int c, int label) {
 static void plan_border(Tiling *p) {
     static const struct {
         int class, place, step, kind;
-    } kinds[] = {{ROWS, 1, 2, MD_BAND_ROW_STEP0},
-                 {ROWS, 1, 1, MD_BAND_ROW_STEP1},
-                 {BATCH, 1, 1, MD_BAND_BATCH1_STEP1},
-                 {BATCH, 0, 1, MD_BAND_BATCH2_STEP1}};
+    } kinds[] = {{ROWS, 1, 2, MD_BAND_ROW_STEP0},     {ROWS, 1, 1, MD_BAND_ROW_STEP1},
+                 {BATCH, 1, 1, MD_BAND_BATCH1_STEP1}, {BATCH, 0, 1, MD_BAND_BATCH2_STEP1},
+                 {BATCH, 1, 2, MD_BAND_BATCH1_STEP1}, {BATCH, 0, 2, MD_BAND_BATCH2_STEP1}};
     for (int i = 0; i < p->of->nborder; i++) {
         const Band *band = &p->of->border[i];
         int class, summed;

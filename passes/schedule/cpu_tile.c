@@ -568,13 +568,32 @@ static void emit_copy(Tiling *p, Tile *tile) {
     nest_stage(b, row, scope, &axis[n - 1], 1, &roots);
 }
 
+/* The plan; false where it would rather have a copy of all the batch, whose panels it packs once.
+ * Such a copy takes no more than the panels, or more the oftener they would be packed. */
+static bool make_plan(Tiling *p) {
+    const Type *copy = p->of->copy[p->swapped];
+    md_tile_shape shape = product_shape(p);
+    shape.flags |= MD_TILE_BATCHED;
+    p->plan = md_tile_plan(shape, (int)elem_bytes(p->of->elem));
+    const md_tile *plan = &p->plan;
+    if (!copy || !(plan->is & MD_TILE_BATCHED)) {
+        return true;
+    }
+    const double panels = (double)(plan->k0.n * plan->k1.n * plan->k2.n * plan->cols.n);
+    const double rows = (double)(plan->r1.n * plan->r2.n);
+    if ((double)type_count(*copy) * rows <= panels * MD_TILE_BATCHED_ROWS) {
+        return false;
+    }
+    p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
+    return true;
+}
+
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     const Product *of = part->product;
     Tiling *p = is_plain(of) || product_half(of) != TY_ERROR ? product_tiling(b, part, true) : NULL;
-    p = p && copy_fits(p) ? p : NULL;
+    p = p && copy_fits(p) && make_plan(p) ? p : NULL;
     *plan = p;
     if (p) {
-        p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
         tiling_band(p);
         p->workers = md_tile_most_parts(&p->plan, b->k->threads);
     }
@@ -693,7 +712,7 @@ int64_t product_task(const md_tile *plan) {
 enum { LARGE = 1 << 21 };
 
 bool product_large(const md_tile *plan) {
-    return product_task(plan) > LARGE;
+    return (plan->is & MD_TILE_BATCHED) || product_task(plan) > LARGE;
 }
 
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {

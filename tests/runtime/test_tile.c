@@ -62,6 +62,7 @@ static Case case_random(void) {
                     (draw(0, 6) == 0 ? MD_TILE_EXACT : 0) | (draw(0, 2) == 0 ? MD_TILE_WIDE_A : 0) |
                     (draw(0, 1) == 0 ? MD_TILE_WIDE_B : 0);
     }
+    s->flags |= s->m2 % 4 > 0 ? MD_TILE_BATCHED : 0;
     t.scale = (int)draw(0, 1);
     return t;
 }
@@ -345,6 +346,60 @@ static void test_window(void **state) {
             case_free(&t);
         }
     }
+}
+
+/* A window of many channels over few places, by weights [out, c, kh, kw], and its adjoint: panels
+ * are packed once for all samples, between which threads may be cut too. */
+static void test_batched(void **state) {
+    (void)state;
+    int all_batched = 0, cut = 0, listed = 0, brief = 0;
+    seed = 75;
+    for (int i = 0; i < 24; i++) {
+        const int64_t samples = draw(4, 7), most = i % 3 == 0 ? 3 : 7;
+        const int64_t height = draw(most / 2 + 1, most), width = draw(most / 2 + 1, most);
+        const int64_t taps = draw(1, 2), step = draw(1, 2), few = draw(1, 2) == 1 ? 40 : 300;
+        const int64_t columns = few + draw(0, 30), sum = draw(800, 900) * 300 / few / taps;
+        const int64_t out = i & 1 ? sum : columns, c = i & 1 ? columns : sum;
+        const int64_t row = ((width - 1) * step + taps) * sum;
+        const int64_t image = ((height - 1) * step + taps) * row, all = taps * taps;
+        Case t;
+        memset(&t, 0, sizeof t);
+        /* clang-format off */
+        md_tile_shape s = {samples, 1, height, width, columns, taps, taps, sum,
+                           image, 0, step * row, step * sum, row, sum, 1,
+                           0, 0, taps, 1, all, sum * all,
+                           height * width * columns, 0, width * columns, columns, 1, 1, 0, 0,
+                           MD_TILE_BATCHED | (i % 3 == 0 ? MD_TILE_ADD : 0)};
+        /* clang-format on */
+        if (i & 1) {
+            s.b_k0 = -taps, s.b_k1 = -1, s.b_k2 = columns * all, s.b_n = all;
+            t.b_zero = all - 1;
+        }
+        t.shape = s;
+        t.elem = i % 4 < 3 ? 4 : ELEM_MAX;
+        t.plan = md_tile_plan(md_tile_normal(s), t.elem);
+        const int64_t products = height * width * columns * all * sum;
+        const int batched = (t.plan.is & MD_TILE_BATCHED) != 0;
+        assert_true(!batched || products >= MD_TILE_BATCHED_FROM);
+        if (!batched) {
+            continue;
+        }
+        md_tile_call call = {.parts = 3};
+        md_tile_grid(&t.plan, &call);
+        all_batched++;
+        cut += call.gm > 1;
+        listed += (t.plan.is & MD_TILE_LISTED) != 0;
+        brief += t.plan.r1.n * t.plan.r2.n < MD_TILE_HIGH;
+        t.a_size = samples * image;
+        t.b_size = out * c * all;
+        t.c_size = samples * height * width * columns;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+    printf("  seed 75, of 24: batched %d, cut between samples %d, listed %d, few rows %d\n",
+           all_batched, cut, listed, brief);
+    assert_true(all_batched > 9 && cut > 1 && listed > 2 && brief > 2);
 }
 
 /* The same along three axes, and the adjoint by its input: sums of four axes of windows with their
@@ -723,7 +778,7 @@ int main(void) {
         cmocka_unit_test(test_taps),        cmocka_unit_test(test_from_memory),
         cmocka_unit_test(test_many_beside),
         cmocka_unit_test(test_along),
-        cmocka_unit_test(test_last_columns),
+        cmocka_unit_test(test_last_columns), cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }

@@ -115,7 +115,12 @@ static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t 
 }
 
 static void part_f32(const md_tile_call *call, int part) {
-    md_tile_part_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32);
+    const md_tile *s = &((const Case *)call->ctx)->plan;
+    if (s->is & MD_TILE_BATCHED) {
+        md_tile_batched_of_f32(s, call, part, epi_f32, md_tile_block_f32, NULL);
+    } else {
+        md_tile_part_f32(s, call, part, epi_f32);
+    }
 }
 
 /* A comes batch element by batch element from a function; the call knows nothing of it. Of 16 bits
@@ -160,8 +165,12 @@ static void block_half(const md_tile *s, const void *x, const void *y, int64_t t
 }
 static void part_large(const md_tile_call *call, int part) {
     const md_tile *s = &((const Case *)call->ctx)->plan;
-    md_tile_share_of_f32(s, call, part, epi_f32, s->is & MD_TILE_HALF ? block_half : block_f32,
-                         s->is & MD_TILE_MADE ? copy_of : NULL);
+    if (s->is & MD_TILE_BATCHED) {
+        md_tile_batched_of_f32(s, call, part, epi_f32, block_f32, NULL);
+    } else {
+        md_tile_share_of_f32(s, call, part, epi_f32, s->is & MD_TILE_HALF ? block_half : block_f32,
+                             s->is & MD_TILE_MADE ? copy_of : NULL);
+    }
 }
 
 #ifndef TEST_F32_ONLY
@@ -177,7 +186,12 @@ static void epi_f64(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t 
 }
 
 static void part_f64(const md_tile_call *call, int part) {
-    md_tile_part_f64(&((const Case *)call->ctx)->plan, call, part, epi_f64);
+    const md_tile *s = &((const Case *)call->ctx)->plan;
+    if (s->is & MD_TILE_BATCHED) {
+        md_tile_batched_of_f64(s, call, part, epi_f64, md_tile_block_f64, NULL);
+    } else {
+        md_tile_part_f64(s, call, part, epi_f64);
+    }
 }
 enum { ELEM_MAX = 8 };
 #else
@@ -558,7 +572,9 @@ static void case_check(Case *t) {
         assert_same_bytes(first, next, bytes);
         free(next);
     }
-    for (int parts = 1; parts <= 3 && fn == part_f32; parts += 2) {
+    /* Who packs a panel once for all of the batch has all of A. */
+    const int copies = fn == part_f32 && !(t->plan.is & MD_TILE_BATCHED);
+    for (int parts = 1; parts <= 3 && copies; parts += 2) {
         unsigned char *next = case_run(t, part_copied, parts, parts == 3 ? 4 : 0);
         assert_same_bytes(first, next, bytes);
         free(next);

@@ -207,10 +207,62 @@ static void test_borders(void **state) {
            ALL);
 }
 
+/* Weights of many channels over few places: panels are packed once for all images where a copy of
+ * these with borders is small beside the panels, and their steps go by a list, without the border.
+ * Few channels are kept in panels as a whole, and many places of one image pay for packing. */
+static int64_t product_flags(const StepList *list, const char *name) {
+    int64_t found = 0;
+    for (int i = 0; i < list->count; i++) {
+        const Step *s = list->at[i];
+        const Tile *tile = s->kernel ? kernel_tile(s->kernel) : NULL;
+        found |= product_flags(&s->body, name);
+        const char *end = s->kernel ? strstr(s->kernel->name, name) : NULL; /* behind its file's */
+        if (tile && !tile->blas && end && strcmp(end, name) == 0) {
+            md_tile p;
+            memcpy(&p, tile->plan, sizeof p);
+            found |= p.is | (md_tile_line(&p) > 1 && p.band == MD_BAND_ROW_STEP1 ? MD_TILE_ADD : 0);
+        }
+    }
+    return found;
+}
+
+static void test_batched(void **state) {
+    (void)state;
+    static const struct {
+        int images, channels, side;
+        int64_t forward, back;
+    } of[] = {{8, 160, 8, MD_TILE_BATCHED | MD_TILE_LISTED | MD_TILE_ADD,
+               MD_TILE_BATCHED | MD_TILE_LISTED | MD_TILE_ADD},
+              {3, 160, 8, MD_TILE_LISTED | MD_TILE_ADD, MD_TILE_LISTED | MD_TILE_ADD},
+              {8, 160, 24, MD_TILE_LISTED | MD_TILE_ADD, MD_TILE_LISTED | MD_TILE_ADD},
+              {64, 32, 8, MD_TILE_KEPT, MD_TILE_KEPT}};
+    const int64_t asked = MD_TILE_BATCHED | MD_TILE_LISTED | MD_TILE_ADD | MD_TILE_KEPT;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char text[900];
+        const int b = of[i].images, c = of[i].channels, n = of[i].side;
+        snprintf(text, sizeof text,
+                 "use nn;\nmodel net(x: [%d, 3, %d, %d]) -> [%d, %d, %d, %d] {\n"
+                 "    return x |> c1: conv2d(%d, k = 3, pad = 1) |> relu\n"
+                 "        |> c2: conv2d(%d, k = 3, pad = 1);\n}\n"
+                 "train fit(x: [%d, 3, %d, %d], u: [%d, %d, %d, %d]) of net {\n"
+                 "    loss mean((net(x) - u)^2);\n    optimizer sgd(lr = 0.1);\n}\n",
+                 b, n, n, b, c, n, n, c, c, b, n, n, b, c, n, n);
+        Dumped m;
+        const Program *p = compiled_text(&m, text, 2);
+        assert_non_null(p);
+        const StepList *steps = &p->entry.at[p->entry.count - 1]->step;
+        print_message("%d %d %d\n", b, c, n);
+        assert_int_equal(product_flags(steps, "c2_conv2d_relu") & asked, of[i].forward);
+        assert_int_equal(product_flags(steps, "c2_conv2d_relu_back") & asked, of[i].back);
+        dumped_done(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_causal),  cmocka_unit_test(test_edges),
         cmocka_unit_test(test_readers), cmocka_unit_test(test_triangle),
-        cmocka_unit_test(test_stacks),  cmocka_unit_test(test_borders)};
+        cmocka_unit_test(test_stacks),  cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_batched)};
     return cmocka_run_group_tests_name("band", tests, NULL, NULL);
 }
