@@ -67,17 +67,17 @@ MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t
     const int64_t cols = md_tile_min(width, s->cols.n - col);
     md_tile_turn t = {0, b.nk2, 0, b.nk1, q == q0 && !add, 0};
     /* if: LISTED */
-    const int64_t line = md_tile_line(s) * s->k2.n, each = line > s->k2.n ? line * s->k1.n : 0;
+    const int64_t line = md_tile_line(s), tap = line * s->k2.n; /* steps of one of k1 */
     if (s->is & MD_TILE_LISTED) { /* by lines, or all steps behind one another */
-        t.count = each > 0 ? each : b.nk1 * b.nk2;
+        t.count = line > 1 ? tap * s->k1.n : b.nk1 * b.nk2;
         t.runs = b.nk1 * b.nk2 / t.count;
     }
-    if (each > 0 && s->band >= MD_BAND_ROW_STEP1) {
+    if (line > 1 && s->band >= MD_BAND_ROW_STEP1) {
         int64_t begin, end;
         md_tile_border_steps(s, row, rows, place, &begin, &end);
         t.none = t.first && begin >= end;
-        t.at = begin * line;
-        t.count = (end - begin) * line;
+        t.at = begin * tap;
+        t.count = (end - begin) * tap;
         return t;
     }
     /* end: LISTED */

@@ -39,7 +39,7 @@ enum {
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
     MD_TILE_HELPED_FROM = MD_TUNED(1 << 24, 1), /* products: units are worth asking for */
-    MD_TILE_LIST = 8192,                       /* steps of a sum, most, that are listed, */
+    MD_TILE_LIST = 8192, /* steps of a sum, most, that are listed, or whose panels batches share, */
     MD_TILE_LIST_ROWS = 1024,                  /* for so many rows, most */
     MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */
     MD_TILE_NEAR = MD_TUNED(524288, 1),        /* bytes of the operands and the result */
@@ -328,7 +328,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Few rows of each batch do not pay for packing its panels again for them. */
     const int batched = (s.flags & MD_TILE_BATCHED) && packed && inplace && !turned && !swapped &&
                         !half && md_tile_repeats(&p) && !md_tile_keeps(&p) &&
-                        rows <= MD_TILE_BATCHED_ROWS &&
+                        rows <= MD_TILE_BATCHED_ROWS && sums <= MD_TILE_LIST &&
                         rows * p.cols.n * sums >= MD_TILE_BATCHED_FROM;
     s.flags &= batched ? s.flags : ~(int64_t)MD_TILE_BATCHED;
 
@@ -511,7 +511,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.turned_at = p.strip_at + (p.chunks == 1 && (turned || !inplace) ? block : 0);
     int64_t end = md_tile_up(p.turned_at + (turned && !inplace ? block : 0), lanes);
     p.slice = end;
-    if (kblocks > p.chunks * MD_TILE_GROUP) { /* a strip for all groups but the first */
+    if (kblocks > p.chunks * MD_TILE_GROUP && !batched) { /* a strip for all groups but one */
         p.group = MD_TILE_GROUP;
         p.group_at = p.slice = end > 0 ? end : lanes;
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
