@@ -47,13 +47,17 @@
                 const int ends = q + 1 == kblocks;                                                 \
                 REAL *c = (REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c + col;                     \
                 void *ask = NULL;                                                                  \
+                int again = batch > first ? 2 : 0; /* columns as before */                         \
+                /* if: BANDED */                                                                   \
+                again |= (int)md_tile_border_place(s, i1, i2) * 4;                                 \
+                /* end: BANDED */                                                                  \
                 /* if: STREAMS */                                                                  \
                 md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0, 0, 0};      \
                 ask = (s->is & MD_TILE_STREAMS) && ends ? &here : NULL;                            \
                 /* end: STREAMS */                                                                 \
                 block(s, (const REAL *)call->a + i1 * s->b1.x + i2 * s->b2.x, call->b, 0, u.count, \
                       p, pe, q, q + 1, c, s->r2.c, slice, q > 0 || (s->is & MD_TILE_ADD), 0,       \
-                      batch > first ? 2 : 0, ask);                                                 \
+                      again, ask);                                                                 \
                 if (ends) {                                                                        \
                     epi(call->ctx, batch, 0, s->r1.n * s->r2.n, col, cols, c, s->r2.c);            \
                 }                                                                                  \

@@ -196,14 +196,15 @@ static void test_unread(void **state) {
 
 /* Windows along two axes of an image with a border of zeros, and the gradient of their weights:
  * what is read in the border is NaN where no tile of rows holds places of several lines. `lists`:
- * by weights [out, c, kh, kw], whose steps go by a list (1), images as rows, lines as batches (2).
+ * by weights [out, c, kh, kw], whose steps go by a list (1), images as rows, lines as batches (2),
+ * which share panels (3).
  */
 static Case case_windows(int64_t band, int lists) {
     Case t;
     memset(&t, 0, sizeof t);
     md_tile_shape *s = &t.shape;
-    const int64_t taps = draw(2, 4), images = draw(1, 3);
-    const int64_t channels = lists ? 16 * draw(1, 3) : draw(1, 12);
+    const int64_t taps = draw(2, 4), images = lists == 3 ? 3 : draw(1, 3);
+    const int64_t channels = lists == 3 ? 64 : lists ? 16 * draw(1, 3) : draw(1, 12);
     t.from = draw(0, 3), t.until = t.from + draw(1, 9);
     const int64_t stride = draw(1, 2), dilation = draw(1, 2), by[2] = {stride, dilation};
     const int64_t places = draw(2, lists == 2 ? 3 : 7), width = draw(8, 20); /* 4: panels kept */
@@ -211,7 +212,7 @@ static Case case_windows(int64_t band, int lists) {
     const int64_t line = (width + across - 1) * channels;
     const int64_t lines = (places - 1) * by[0] + (taps - 1) * by[1] + 1;
     s->b1 = 1, s->m1 = 1, s->ko = 1, s->k0 = 1, s->k1 = 1, s->b2 = images;
-    s->n = draw(lists ? 17 : 5, 70), s->b_n = 1;
+    s->n = draw(lists ? 17 : 5, 70) + (lists == 3 ? 500 : 0), s->b_n = 1;
     t.a_size = images * lines * line;
     t.elem = draw(0, 2) == 0 ? 8 : 4;
     if (band == MD_BAND_ROW_STEP0 || band == MD_BAND_ROW_STEP1) {
@@ -231,7 +232,7 @@ static Case case_windows(int64_t band, int lists) {
         s->k1 = places, s->a_k1 = by[0] * line;
         s->k2 = width, s->a_k2 = channels;
     }
-    if (lists == 2) {
+    if (lists >= 2) {
         s->b2 = places, s->a_b2 = s->a_m1, s->m1 = images, s->a_m1 = lines * line;
         band = MD_BAND_BATCH2_STEP1;
     }
@@ -268,17 +269,17 @@ static void set_border(Case *t, int64_t line, int64_t lines, double x) {
 
 static void test_borders(void **state) {
     (void)state;
-    int with[4] = {0, 0, 0, 0}, listed[3] = {0, 0, 0}, several = 0, packed = 0, half = 0;
+    int with[4] = {0, 0, 0, 0}, listed[4] = {0, 0, 0, 0}, several = 0, packed = 0, half = 0;
     seed = 74;
-    for (int i = 0; i < 600; i++) {
+    for (int at = 0; at < 780; at++) {
+        const int lists = at < 600 ? 0 : at % 12 == 0 ? 3 : 1 + at % 2, i = lists ? 0 : at;
         const int64_t band = MD_BAND_ROW_STEP0 + i % 4;
-        const int lists = i % 4 == 0 ? i / 4 % 3 : 0;
         Case t = case_windows(band, lists);
         const md_tile_shape *s = &t.shape;
         const int rows = i % 4 < 2;
         const int64_t step = i % 4 == 0 ? s->a_k0 : rows ? s->a_k1 : i % 4 == 2 ? s->a_b1 : s->a_b2;
         const int64_t line = step / t.by[rows];
-        const int64_t lines = (lists == 2 ? s->a_m1 : rows ? s->a_b2 : s->a_k0) / line;
+        const int64_t lines = (lists >= 2 ? s->a_m1 : rows ? s->a_b2 : s->a_k0) / line;
         case_fill(&t);
         set_border(&t, line, lines, 0);
         memcpy(t.want, t.c, (size_t)t.c_size * sizeof *t.c);
@@ -287,8 +288,9 @@ static void test_borders(void **state) {
             set_border(&t, line, lines, NAN); /* half a pair is multiplied by 0 */
         }
         case_check(&t);
-        with[i % 4] += t.plan.band == band;
-        listed[lists] += (t.plan.is & MD_TILE_LISTED) && t.plan.band != MD_BAND_NONE;
+        with[i % 4] += !lists && t.plan.band == band;
+        listed[lists] += (t.plan.is & MD_TILE_LISTED) && t.plan.band != MD_BAND_NONE &&
+                         (lists < 3 || (t.plan.is & MD_TILE_BATCHED));
         several += t.plan.band != MD_BAND_NONE && md_tile_blocks(&t.plan) > 1;
         packed += t.plan.band != MD_BAND_NONE && (t.plan.is & MD_TILE_PACKED) != 0;
         half += t.plan.band != MD_BAND_NONE && (t.plan.is & MD_TILE_HALF) != 0;
@@ -296,9 +298,9 @@ static void test_borders(void **state) {
     }
     printf("seed 74: %d, %d, %d and %d with a border, %d of blocks, %d packed, %d of 16 bits\n",
            with[0], with[1], with[2], with[3], several, packed, half);
-    printf("  by lists %d, of images as rows %d\n", listed[1], listed[2]);
-    assert_true(listed[1] > 10 && listed[2] > 5);
-    assert_true(with[0] > 30 && with[1] > 60 && with[2] > 60 && with[3] > 60 && several > 60);
+    printf("  by lists %d, of images as rows %d, batched %d\n", listed[1], listed[2], listed[3]);
+    assert_true(listed[1] > 10 && listed[2] > 5 && listed[3] > 0);
+    assert_true(with[0] > 60 && with[1] > 60 && with[2] > 60 && with[3] > 60 && several > 60);
     assert_true(packed > 20 && half > 60);
 }
 
