@@ -584,7 +584,8 @@ static bool make_plan(Tiling *p) {
     if ((double)type_count(*copy) * rows <= panels * MD_TILE_BATCHED_ROWS) {
         return false;
     }
-    p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
+    shape.flags &= ~(int64_t)MD_TILE_BATCHED;
+    p->plan = md_tile_plan(shape, (int)elem_bytes(p->of->elem));
     return true;
 }
 
