@@ -155,7 +155,8 @@ UNIT_SHARED_OBJECTS := $(UNIT_SHARED:%.c=$(or $(USUAL),$(BUILD))/obj/%.o)
 $(BUILD)/obj/tests/%.o $(PIECE_TESTS): OPT := $(patsubst -g,-g1,$(patsubst -O2,-O1,$(OPT)))
 
 # All register tiles: gcc optimises for 40 s with -O1 what takes 5 s less to run.
-$(addprefix $(BUILD)/tests/runtime/,test_tile test_tile_wide test_tile_band test_streams test_help): \
+$(addprefix $(BUILD)/tests/runtime/,test_tile test_tile_wide test_tile_band test_tile_winograd \
+        test_streams test_help): \
         OPT := $(patsubst -O1,-Og,$(OPT))
 
 $(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJECTS) $(LIBMDLC)

@@ -140,6 +140,7 @@ struct Tile {
                    zeros, that number of the product's */
     int block;                           /* of one number: they share it; 0: it is in the loop */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
+    const Arg *common;                   /* workspace that all workers share; NULL: none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
     const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
@@ -147,6 +148,7 @@ struct Tile {
     int batch, row, column;              /* axes */
     int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
     int64_t flops;
+    int64_t spared; /* of them, what a plan by transformed tiles does without, in time */
     uint32_t owner;
     StreamList stream; /* fetched while the product is made, where the plan says STREAMS */
     const Arg *halo; /* A, made by `copy` for each element of the batch; NULL: it lies in memory */

@@ -37,12 +37,12 @@ int64_t step_time(const StepTimes *times, int64_t far_share, const Step *step) {
                          list_time(times, far_share, &step->body));
     }
     int team = step->team > 1 ? step->team : 1;
-    bool tile = step->kernel != NULL && kernel_tile(step->kernel) != NULL;
+    const Tile *tile = step->kernel != NULL ? kernel_tile(step->kernel) : NULL;
     int64_t loops = step->flops - step->borders - (tile ? step->products : 0);
     int64_t work = count_add(0, loops > 0 ? loops : 0, times->loop);
     work = count_add(work, step->dear, times->dear);
-    work = count_add(work, tile ? step->products + step->borders : step->borders,
-                     tile ? times->tile : times->loop);
+    const int64_t multiplied = step->borders + (tile ? step->products - tile->spared : 0);
+    work = count_add(work, multiplied, tile ? times->tile : times->loop);
     int64_t time = count_add(work / team, 1, bytes_time(times, far_share, step_bytes(step), team));
     return count_add(time, team > 1, times->launch);
 }

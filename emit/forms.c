@@ -69,7 +69,8 @@ static void set_bodies(Form *form, const md_tile *p, bool columns) {
 Form form_of(const Tile *tile, const md_tile *plan) {
     Form form = {.known = false};
     md_tile p = *plan;
-    if (tile->blas || tile->outer == 0 || (p.is & (MD_TILE_HALF | MD_TILE_BATCHED))) {
+    const int64_t none = MD_TILE_HALF | MD_TILE_BATCHED | MD_TILE_WINOGRAD;
+    if (tile->blas || tile->outer == 0 || (p.is & none)) {
         return form;
     }
     const int64_t *length = (const int64_t *)(const void *)&p + tile->outer - 1;

@@ -393,7 +393,7 @@ static const char *flags_text(Arena *arena, int64_t is) {
         FLAG(HALF),   FLAG(F16),          FLAG(EXACT),         FLAG(SINGLE),   FLAG(SPAN),
         FLAG(MADE),   FLAG(WIDE_A),       FLAG(WIDE_B),        FLAG(ACROSS),   FLAG(STREAMS),
         FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD), FLAG(TILES),    FLAG(UNDIVIDED),
-        FLAG(BATCHED)};
+        FLAG(BATCHED), FLAG(WINOGRAD),     FLAG(WINOGRAD_SUM)};
 #undef FLAG
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -441,7 +441,7 @@ static Text tile_text(const Plan *plan) {
     static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
     static const char *const work[] = {"chunks", "partial sums", "group", "at",
                                        "strip",  "turned",       "all"};
-    const bool cut = p->chunks > 1 || p->group > 0;
+    const bool cut = p->chunks > 1 || p->group > 0; /* or lines of tiles are */
     const int64_t *const block[] = {&p->block_rows, &p->block_cols, &p->wide,
                                     one ? &p->kb2 : &p->kb1, &p->kb2};
     const int64_t *const place[] = {&p->chunks,   &p->partial,   &p->group, &p->group_at,
@@ -522,7 +522,7 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     add_feature(arena, list, "FORMS", form.known);
     bool dots = p->is & MD_TILE_DOTS, along = p->is & MD_TILE_ALONG, turned = md_tile_turns(p);
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
-    bool half = p->is & MD_TILE_HALF;
+    bool half = p->is & MD_TILE_HALF, winograd = p->is & MD_TILE_WINOGRAD;
     bool packed = !dots && !along && !half && ((p->is & MD_TILE_PACKED) || md_tile_packs_last(p));
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "ALONG", along);
@@ -534,14 +534,17 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     add_feature(arena, list, "BESIDE", !half && (p->is & MD_TILE_TAKEN));
     add_feature(arena, list, "COPIED", tile->halo != NULL);
     add_feature(arena, list, "BATCHED", p->is & MD_TILE_BATCHED);
+    add_feature(arena, list, "WINOGRAD", winograd);
+    add_feature(arena, list, "WINOGRAD_SUM", p->is & MD_TILE_WINOGRAD_SUM);
     add_feature(arena, list, "HELD",
                 (md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows) ||
                     (p->is & MD_TILE_BATCHED));
     bool scattered = stored && (!in_place || (!turned && p->chunks > 1));
     add_feature(arena, list, "TURNED",
-                (packed && p->cols.y != 1 && p->k2.y == 1) ||
+                (winograd && p->cols.y != 1) || (packed && p->cols.y != 1 && p->k2.y == 1) ||
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
-    add_feature(arena, list, "APART", packed && p->cols.y != 1 && p->k2.y != 1);
+    add_feature(arena, list, "APART",
+                (winograd || packed) && p->cols.y != 1 && p->k2.y != 1);
     add_feature(arena, list, "LARGE", tile->large);
     add_feature(arena, list, "BLOCKS", tile->block > 0);
     add_feature(arena, list, "F16", p->is & MD_TILE_F16);
@@ -616,13 +619,17 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         text_printf(&number, "%d", tile->block);
         of = share(known->arena, &known->block, &number, k->name);
         if (of == k->name) {
-            text_printf(out, "MD_TILE_BLOCK(%s, %s_%s, %s, md_tile_block_%s)\n", of, s->plan,
-                        constant, real, tile_is_half(tile) ? "half" : tile_suffix(tile));
+            text_printf(out, "MD_TILE_BLOCK(%s, %s_%s, %s, md_tile_%s_%s)\n", of, s->plan, constant,
+                        real, plan.is & MD_TILE_WINOGRAD ? "winograd" : "block",
+                        tile_is_half(tile) ? "half" : tile_suffix(tile));
         }
     }
     if (tile->large) {
         const char *run = str_printf(out->arena, "md_tile_%s_of_%s, ",
-                                     plan.is & MD_TILE_BATCHED ? "batched" : "share",
+                                     plan.is & MD_TILE_BATCHED        ? "batched"
+                                     : plan.is & MD_TILE_WINOGRAD_SUM ? "winograd_sum"
+                                     : plan.is & MD_TILE_WINOGRAD     ? "winograd"
+                                                                      : "share",
                                      tile_suffix(tile));
         text_printf(out, "MD_TILE_LARGE_%sPART(%s, %s_tile, %s%s, %s, %s)\n\n",
                     tile_is_half(tile) ? "HALF_" : "", k->name, s->plan,
@@ -694,6 +701,11 @@ void tile_print(Style *s, const Tile *tile) {
              tile->count * (int64_t)elem_bytes(tile->c->elem));
         line(s, "}");
     }
+    const char *work = tile->work ? s->arg[tile->work->id] : "NULL";
+    if (tile->common) {
+        line(s, "const md_winograd_work work = {%s, %s};", work, s->arg[tile->common->id]);
+        work = "&work";
+    }
     const char *operands[] = {operand_text(s, tile->a, tile->at_a),
                               operand_text(s, tile->b, tile->at_b),
                               operand_text(s, tile->c, tile->at_c), context};
@@ -709,7 +721,7 @@ void tile_print(Style *s, const Tile *tile) {
         VEC_PUSH(arena, &words, operands[i]);
     }
     if (!tile->blas) {
-        VEC_PUSH(arena, &words, tile->work ? s->arg[tile->work->id] : "NULL");
+        VEC_PUSH(arena, &words, work);
         VEC_PUSH(arena, &words, s->pace ? s->pace : "NULL");
         VEC_PUSH(arena, &words, str_printf(arena, "%d", k->threads));
     }

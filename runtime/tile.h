@@ -132,6 +132,20 @@ enum {
 /* In `is`: Y is the same in all batches, each panel is packed once for them (tile_batched.h). */
 enum { MD_TILE_BATCHED = 1 << 30 };
 /* end: BATCHED */
+/* if: WINOGRAD */
+/* X are windows of 3 x 3 places, of which tiles of 4 x 4 are transformed (tile_winograd.h). Fields
+ * with other meanings: `partial` are elements for transformed weights, `group` lines of tiles that
+ * a block has, `group_at` where the products of a block lie, which has `block_cols` columns. */
+#define MD_TILE_WINOGRAD INT64_C(0x80000000)
+/* The same of a sum over places, of shifts r2 and a batch axis of 3 (tile_winograd_sum.h), where
+ * `partial` are the 16 products and `group_at` is where Y of a block lies. */
+#define MD_TILE_WINOGRAD_SUM INT64_C(0x100000000)
+/* What `work` of such a product points to: the slices of its workers, and `partial` elements that
+ * all of them share. */
+typedef struct {
+    void *slices, *common;
+} md_winograd_work;
+/* end: WINOGRAD */
 /* if: FORMS */
 
 /* A plan of which some numbers are read from another one (tile_form.h). What stands for s->f here,
@@ -285,8 +299,7 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
 /* end: LARGE */
 
 enum {
-    MD_TILE_HIGH =
-        14, /* rows of the highest register tile of any machine; a block holds one at least */
+    MD_TILE_HIGH = 14,  /* rows of the highest register tile of any machine; a block has one */
     MD_TILE_LEAP = 256, /* steps of a sum that lie so many bytes apart are fetched so many steps */
     MD_TILE_AHEAD = 8,  /* ahead: sets of the first-level cache, and pages, are few */
     MD_TILE_FAR = 1 << 20, /* bytes of an operand that comes from memory, */
@@ -488,6 +501,11 @@ MD_INLINE void md_tile_known(const md_tile *s, int64_t *q0, int64_t *q1, int *ad
         return;
     }
     /* end: BATCHED */
+    /* if: WINOGRAD */
+    if (s->is & MD_TILE_WINOGRAD) {
+        return;
+    }
+    /* end: WINOGRAD */
     if (s->chunks == 1 && s->group_at == 0) {
         *q0 = 0;
         *q1 = md_tile_blocks(s);
@@ -589,6 +607,15 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     /* end: ALONG */
     int64_t group = s->r1.n > 1 ? mr / s->r2.n : 0;
     u.nr = nv * lanes;
+    /* if: WINOGRAD */
+    if (s->is & MD_TILE_WINOGRAD) { /* of the tiles of a block, or of channels */
+        const int64_t tiles = s->group * ((s->r2.n + 1) / 2);
+        const int64_t rows = s->is & MD_TILE_WINOGRAD_SUM ? s->r1.n : tiles;
+        const int64_t cuts = (rows + mr - 1) / mr;
+        u = (md_tile_cut){u.nr, 64, rows, cuts, 1, (rows + cuts - 1) / cuts, rows / cuts, cuts};
+        return u;
+    }
+    /* end: WINOGRAD */
     u.rm = group > 1 ? s->r2.n : 64; /* rows of one i1 in a tile */
     u.cut = group > 1 ? s->r1.n : s->r2.n;
     u.unit = group > 1 ? s->r2.n : 1;
@@ -622,32 +649,6 @@ MD_INLINE int64_t md_tile_row(const md_tile *s, md_tile_cut u, int64_t t) {
     }
     return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
 }
-
-/* if: BESIDE */
-/* Packs rows of X that lie side by side, tile by tile, `big` elements for each step of a block of
- * the sum; x is the first row of tile t0. A few steps at a time: some of their lines are still
- * there for the next tile. */
-MD_INLINE void md_tile_beside(const md_tile *s, md_tile_cut u, void *to, const void *x, int64_t t0,
-                              int64_t t1, int64_t nk1, int64_t nk2) {
-    const size_t big = (size_t)(u.big * s->elem), little = (size_t)(u.little * s->elem);
-    for (int64_t at = 0; at < nk1 * nk2; at += MD_TILE_AHEAD) {
-        const int64_t end = md_tile_min(at + MD_TILE_AHEAD, nk1 * nk2);
-        for (int64_t t = t0; t < t1; t++) {
-            const int64_t row = md_tile_row(s, u, t), rows = md_tile_row(s, u, t + 1) - row;
-            const char *from = (const char *)x + (row - md_tile_row(s, u, t0)) * s->elem;
-            char *tile = (char *)to + (t - t0) * nk1 * nk2 * u.big * s->elem;
-            for (int64_t k = at; k < end; k++) { /* in registers: both sizes are constants */
-                const int64_t step = (k / nk2 * s->k1.x + k % nk2 * s->k2.x) * s->elem;
-                if (rows == u.big) {
-                    memcpy(tile + k * u.big * s->elem, from + step, big);
-                } else {
-                    memcpy(tile + k * u.big * s->elem, from + step, little);
-                }
-            }
-        }
-    }
-}
-/* end: BESIDE */
 
 /* if: EARLY */
 /* Which operand is asked for ahead (tile_early.h): one whose panels are packed one by one, in runs
@@ -718,6 +719,17 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
         each = tiles, tiles = batch, batch = 1;
     }
     /* end: BATCHED */
+    /* if: WINOGRAD */
+    if (s->is & MD_TILE_WINOGRAD) { /* between lines of tiles */
+        tiles = batch * ((s->r1.n + 1) / 2), batch = 1;
+    }
+    if (s->is & MD_TILE_WINOGRAD_SUM) { /* four tasks, each of some columns */
+        call->gm = 4;
+        call->gn = md_tile_min((parts + 3) / 4, panels);
+        call->parts = (int)md_tile_min(parts, 4 * call->gn);
+        return;
+    }
+    /* end: WINOGRAD */
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
         int64_t gn = s->is & MD_TILE_UNCUT ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
         int64_t cost = (batch * gm * gn + parts - 1) / parts *
@@ -746,7 +758,11 @@ MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a
         md_tile_grid(s, &call);
     }
     /* end: SHARED */
-    for (call.sum = 0; call.sum < (s->chunks > 1 ? 2 : 1); call.sum++) {
+    int rounds = s->chunks > 1 ? 2 : 1;
+    /* if: WINOGRAD */
+    rounds = s->is & MD_TILE_WINOGRAD ? 2 : rounds;
+    /* end: WINOGRAD */
+    for (; call.sum < rounds; call.sum++) {
         /* if: SHARED */
         if (call.parts > 1) {
             /* if: HELPED */

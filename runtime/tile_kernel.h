@@ -16,6 +16,8 @@
 #include "runtime/tile_move.h"
 #include "runtime/tile_early.h"
 #include "runtime/tile_turn.h"
+#include "runtime/tile_winograd.h"
+#include "runtime/tile_winograd_sum.h"
 
 /* if: TEMPLATE */
 #ifndef MD_TILE_REAL
@@ -506,19 +508,7 @@ MD_INLINE MD_REAL *MD_TN(kept)(const md_tile *s, MD_REAL *panels, int64_t nr, md
     return panels + (before * ((s->cols.n + nr - 1) / nr) + p * b.nk1 * b.nk2) * nr;
 }
 
-/* Packs all of them: one function for all plans, whose blocks so know nothing of how Y lies. */
-MD_NOINLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, int64_t nr,
-                             int64_t blocks) {
-    for (int64_t q = 0; q < blocks; q++) {
-        const md_tile_sums b = md_tile_sums_of(s, q);
-        const MD_REAL *yq = y + b.y;
-        for (int64_t p = 0; p * nr < s->cols.n; p++) {
-            MD_TN(pack)(MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y,
-             s->is & MD_TILE_LISTED ? s->k0.y : s->k1.y, s->k2.y, s->cols.y, b.nk1, b.nk2,
-             md_tile_min(nr, s->cols.n - p * nr));
-        }
-    }
-}
+MD_KEEP(MD_TN(keep), MD_TN(kept), MD_TN(pack), MD_REAL)
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over blocks q0 .. q1 of the sum, into a strip from there on,
@@ -864,6 +854,22 @@ MD_NOINLINE void MD_TN(share_of)(const md_tile *s, const md_tile_call *call, int
 /* if: BATCHED */
 MD_BATCHED(MD_TN(batched_of), MD_REAL, MD_LANES, MD_TN(epi), MD_TN(block_fn))
 /* end: BATCHED */
+
+/* if: WINOGRAD */
+MD_INLINE void MD_TN(winograd)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
+                               int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
+                               MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
+                               int again, void *ask) {
+    MD_WINOGRAD_PRODUCTS(MD_REAL, MD_LANES)
+}
+MD_WINOGRAD(MD_TN(winograd_of), MD_TN(pack), MD_REAL, MD_VEC, MD_VEC_U, MD_LANES, MD_TN(epi),
+            MD_TN(block_fn))
+/* end: WINOGRAD */
+
+/* if: WINOGRAD_SUM */
+MD_WINOGRAD_SUM(MD_TN(winograd_sum_of), MD_TN(scatter), MD_REAL, MD_VEC, MD_VEC_U, MD_LANES,
+                MD_TN(epi), MD_TN(block_fn))
+/* end: WINOGRAD_SUM */
 
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
     MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM, NULL);

@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: 0BSD */
-/* tile_move: how blocks of a product (tile_kernel.h) come from and go to a C of any strides. Gives
- * MD_GATHER, MD_SCATTER and MD_JOIN, by which the template has its functions. */
+/* tile_move: how blocks of a product (tile_kernel.h) come from and go to a C of any strides, how
+ * rows of X that lie side by side are packed, and all panels of Y. Gives MD_GATHER, MD_SCATTER,
+ * MD_KEEP and MD_JOIN, by which the template has its functions, and md_tile_beside. */
 #ifndef MD_TILE_MOVE_H
 #define MD_TILE_MOVE_H
 
 #include "runtime/tile.h"
+
+/* if: BESIDE */
+/* Packs rows of X that lie side by side, tile by tile, `big` elements for each step of a block of
+ * the sum; x is the first row of tile t0. A few steps at a time: some of their lines are still
+ * there for the next tile. */
+MD_INLINE void md_tile_beside(const md_tile *s, md_tile_cut u, void *to, const void *x, int64_t t0,
+                              int64_t t1, int64_t nk1, int64_t nk2) {
+    const size_t big = (size_t)(u.big * s->elem), little = (size_t)(u.little * s->elem);
+    for (int64_t at = 0; at < nk1 * nk2; at += MD_TILE_AHEAD) {
+        const int64_t end = md_tile_min(at + MD_TILE_AHEAD, nk1 * nk2);
+        for (int64_t t = t0; t < t1; t++) {
+            const int64_t row = md_tile_row(s, u, t), rows = md_tile_row(s, u, t + 1) - row;
+            const char *from = (const char *)x + (row - md_tile_row(s, u, t0)) * s->elem;
+            char *tile = (char *)to + (t - t0) * nk1 * nk2 * u.big * s->elem;
+            for (int64_t k = at; k < end; k++) { /* in registers: both sizes are constants */
+                const int64_t step = (k / nk2 * s->k1.x + k % nk2 * s->k2.x) * s->elem;
+                if (rows == u.big) {
+                    memcpy(tile + k * u.big * s->elem, from + step, big);
+                } else {
+                    memcpy(tile + k * u.big * s->elem, from + step, little);
+                }
+            }
+        }
+    }
+}
+/* end: BESIDE */
 
 /* if: ADD */
 /* NAME: strip (+)= C for rows m0 .. of any strides. */
@@ -140,6 +167,24 @@ MD_INLINE void md_tile_next(md_tile_step *at, int64_t line, int64_t taps) {
         }                                                                                          \
     }
 /* end: LISTED */
+
+/* if: KEPT */
+/* NAME: packs all panels of Y: one function for all plans, whose blocks so know nothing of how Y
+ * lies. */
+#define MD_KEEP(NAME, KEPT, PACK, REAL)                                                            \
+    MD_NOINLINE void NAME(const md_tile *s, REAL *panels, const REAL *y, int64_t nr,               \
+                          int64_t blocks) {                                                        \
+        for (int64_t q = 0; q < blocks; q++) {                                                     \
+            const md_tile_sums b = md_tile_sums_of(s, q);                                          \
+            const REAL *yq = y + b.y;                                                              \
+            for (int64_t p = 0; p * nr < s->cols.n; p++) {                                         \
+                PACK(KEPT(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y,                       \
+                     s->is & MD_TILE_LISTED ? s->k0.y : s->k1.y, s->k2.y, s->cols.y, b.nk1, b.nk2, \
+                     md_tile_min(nr, s->cols.n - p * nr));                                         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+/* end: KEPT */
 
 /* NAME: adds a strip to another. */
 #define MD_JOIN(NAME, REAL)                                                                        \

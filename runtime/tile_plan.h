@@ -8,6 +8,7 @@
 #define MD_TILE_PLAN_H
 
 #include "runtime/tile.h"
+#include "runtime/tile_winograd.h"
 
 #include <stdlib.h>
 
@@ -22,8 +23,8 @@ typedef struct {
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
     int64_t ko, a_ko, b_ko;                           /* a summed axis around k0 */
-    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0; STREAMS:
-                * where the plan can, it keeps that flag */
+    int64_t flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0;
+                    * STREAMS, BATCHED, WINOGRAD: where the plan can, it keeps that flag */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -88,6 +89,16 @@ enum {
     MD_TILE_TAKEN_FROM = MD_TUNED(524288, 1), /* and products, */
     MD_TILE_TAKEN_MOST = 1 << 22,             /* of an X of so many bytes, most */
     MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1), /* of their packed rows, but of large products */
+    MD_TILE_WINOGRAD_LEAST = MD_TUNED(16, 3), /* channels, and columns, for transformed tiles, */
+    MD_TILE_WINOGRAD_SUMS = MD_TUNED(32, 3),  /* the same of sums over places, */
+    MD_TILE_WINOGRAD_TILES = MD_TUNED(64, 4), /* tiles, for which weights are transformed, */
+    MD_TILE_WINOGRAD_FROM = MD_TUNED(1 << 22, 64), /* and products, least; */
+    MD_TILE_WINOGRAD_WORTH = 65,              /* percent of these, most, that are left */
+    MD_TILE_WINOGRAD_HIGH = MD_TUNED(56, 15), /* tiles of a block, about, twice that of a sum, */
+    MD_TILE_WINOGRAD_BYTES = 1 << 19,         /* and bytes of their values; of all that a worker */
+    MD_TILE_WINOGRAD_MOST = 1 << 20,          /* has, most, where a line of tiles is long */
+    MD_TILE_WINOGRAD_TEAM = 8,                /* workers, about, which all together have */
+    MD_TILE_WINOGRAD_HELD = MD_TUNED(3, 99),  /* so many halves of the operands, most */
     MD_TILE_SPAN_READS = 2, /* of each element of X, least, for which the rows are not packed */
     MD_TILE_SPAN_GAPS = 4   /* elements for each that is read, most, where those have no runs */
 };
@@ -251,12 +262,151 @@ MD_FN int64_t md_tile_listed_run(md_tile *p) {
     return run;
 }
 
+/* The summed axes of a shape, by how X goes along them: at[1], at[2] those with these steps, or
+ * backwards, where that `may` be, and of so many places, any if 0; at[0] the one that is left.
+ * False: there are others. */
+MD_FN int md_winograd_steps(const md_tile_shape *s, const int64_t *step, int64_t places, int may,
+                            md_tile_axis *at) {
+    const md_tile_axis sum[4] = {{s->ko, s->a_ko, s->b_ko, 0},
+                                 {s->k0, s->a_k0, s->b_k0, 0},
+                                 {s->k1, s->a_k1, s->b_k1, 0},
+                                 {s->k2, s->a_k2, s->b_k2, 0}};
+    int found[3] = {0, 0, 0};
+    at[0] = (md_tile_axis){1, 0, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        const int so_many = places == 0 || sum[i].n == places;
+        const int first = sum[i].x == step[0] || (may && sum[i].x == -step[0]);
+        const int second = sum[i].x == step[1] || (may && sum[i].x == -step[1]);
+        const int which = so_many && first ? 1 : so_many && second ? 2 : 0;
+        if (sum[i].n > 1) {
+            at[which] = sum[i];
+            found[which]++;
+        }
+    }
+    return step[0] > 0 && step[1] > 0 && step[0] != step[1] && found[0] <= 1 && found[1] == 1 &&
+           found[2] == 1;
+}
+
+/* How many lines of tiles a block has, of so many `bytes` each: some tiles, fewer where blocks are
+ * few for a team, whose memory should not be more than what it works on. */
+MD_FN void md_winograd_group(md_tile *p, int64_t bytes) {
+    const int64_t across = md_winograd_tiles(p), lines = md_winograd_lines(p);
+    const int64_t more = p->is & MD_TILE_WINOGRAD_SUM ? 2 : 1; /* smaller ones, of fewer workers */
+    const int64_t most = more * MD_TILE_WINOGRAD_HIGH;
+    int64_t tiles = more * lines * across / (4 * MD_TILE_WINOGRAD_TEAM);
+    tiles = md_tile_min(tiles < MD_TILE_HIGH ? MD_TILE_HIGH : tiles, most);
+    const int64_t group = md_tile_min(tiles / across, MD_TILE_WINOGRAD_BYTES / bytes);
+    p->group = group < 1 ? 1 : md_tile_min(group, lines);
+}
+
+/* Do transformed tiles pay? They spare multiply-adds, there are many for each value that is
+ * transformed, and what a team has is no more than the operands, weights twice, and half of that.
+ */
+MD_FN int md_winograd_pays(const md_tile_shape *s, md_tile *p) {
+    const int64_t channels = md_winograd_channels(p), rows = md_winograd_lines(p);
+    const int64_t tiles = rows * md_winograd_tiles(p);
+    const double places = (double)md_winograd_images(p) * (double)md_winograd_height(p) *
+                          (double)md_winograd_width(p);
+    const double both = (double)channels * (double)s->n, products = 9 * places * both;
+    const double held = places * (double)(channels + s->n) + 18 * both;
+    p->is |= products > MD_TILE_SERIAL_NEAR ? MD_TILE_SHARED : 0;
+    p->is |= products >= MD_TILE_HELPED_FROM ? MD_TILE_HELPED : 0;
+    const int64_t team = md_tile_min(MD_TILE_WINOGRAD_TEAM, rows);
+    const int64_t least =
+        p->is & MD_TILE_WINOGRAD_SUM ? MD_TILE_WINOGRAD_SUMS : MD_TILE_WINOGRAD_LEAST;
+    return channels >= least && s->n >= least &&
+           tiles >= MD_TILE_WINOGRAD_TILES && products >= MD_TILE_WINOGRAD_FROM &&
+           p->slice * p->elem <= MD_TILE_WINOGRAD_MOST &&
+           100 * 16 * (double)tiles <= MD_TILE_WINOGRAD_WORTH * 9 * places &&
+           2 * (double)(p->partial + team * p->slice) <= MD_TILE_WINOGRAD_HELD * held;
+}
+
+/* The plan of windows of 3 x 3 places at stride 1 whose tiles are transformed; false: it is not
+ * such a shape, or that does not pay. */
+MD_FN int md_tile_winograd(const md_tile_shape *s, int elem, md_tile *p) {
+    const int other = MD_TILE_NO_C | MD_TILE_ACROSS | MD_TILE_HALF; /* than C in place */
+    const int one = (s->b1 == 1 || s->b_b1 == 0) && (s->b2 == 1 || s->b_b2 == 0); /* Y for all */
+    const int64_t step[2] = {s->a_m1, s->a_m2}, line = 64 / elem;
+    md_tile_axis at[3];
+    if ((s->flags & other) || !one || s->c_n != 1 || s->c_m1 != s->m2 * s->c_m2 ||
+        !md_winograd_steps(s, step, 3, 1, at) || at[0].x != 1) {
+        return 0;
+    }
+    *p = (md_tile){.r1 = {s->m1, s->a_m1, 0, s->c_m1},
+                   .r2 = {s->m2, s->a_m2, 0, s->c_m2},
+                   .cols = {s->n, 0, s->b_n, s->c_n},
+                   .skip = {1, 0, 0, 0},
+                   .k0 = at[0],
+                   .k1 = at[1],
+                   .k2 = at[2],
+                   .b1 = {s->b1, s->a_b1, 0, s->c_b1},
+                   .b2 = {s->b2, s->a_b2, 0, s->c_b2},
+                   .elem = elem,
+                   .is = MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD),
+                   .block_rows = 2 * s->m2,
+                   .block_cols = MD_WINOGRAD_VECTORS * line,
+                   .wide = MD_WINOGRAD_VECTORS,
+                   .kb1 = 3,
+                   .kb2 = 3,
+                   .chunks = 1};
+    md_winograd_group(p, 16 * md_winograd_tiles(p) * md_winograd_pitch(p) * elem);
+    const int64_t pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols; /* weights of a panel */
+    p->partial = 16 * p->k0.n * md_winograd_columns(p);
+    p->group_at = md_tile_up(16 * md_winograd_next_x(p), line);
+    p->slice = p->group_at + md_tile_up(16 * md_winograd_next_c(p), line);
+    p->slice = pack > p->slice ? pack : p->slice;
+    return md_winograd_pays(s, p);
+}
+
+/* The same of a sum over all places of images, of X at 3 x 3 shifts. */
+MD_FN int md_tile_winograd_sum(const md_tile_shape *s, int elem, md_tile *p) {
+    const int other = MD_TILE_ADD | MD_TILE_ACROSS | MD_TILE_HALF;
+    const int first = s->b1 == 3 && s->b2 == 1, second = s->b2 == 3 && s->b1 == 1;
+    const int64_t step[2] = {first ? s->a_b1 : s->a_b2, s->a_m2}, line = 64 / elem;
+    md_tile_axis at[3];
+    if ((s->flags & other) || !(first || second) || (first ? s->b_b1 : s->b_b2) != 0 ||
+        s->m2 != 3 || s->a_m1 != 1 || s->b_n != 1 || !md_winograd_steps(s, step, 0, 0, at)) {
+        return 0;
+    }
+    *p = (md_tile){.r1 = {s->m1, s->a_m1, 0, s->c_m1},
+                   .r2 = {s->m2, s->a_m2, 0, s->c_m2},
+                   .cols = {s->n, 0, s->b_n, s->c_n},
+                   .skip = {1, 0, 0, 0},
+                   .k0 = at[0],
+                   .k1 = at[1],
+                   .k2 = at[2],
+                   .b1 = {s->b1, s->a_b1, 0, s->c_b1},
+                   .b2 = {s->b2, s->a_b2, 0, s->c_b2},
+                   .elem = elem,
+                   .is = MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM | (s->flags & MD_TILE_NO_C),
+                   .block_rows = 3 * MD_WINOGRAD_CHANNELS,
+                   .block_cols = MD_WINOGRAD_VECTORS * line,
+                   .wide = MD_WINOGRAD_VECTORS,
+                   .kb1 = at[1].n,
+                   .kb2 = at[2].n,
+                   .chunks = 1};
+    const int64_t columns = md_winograd_columns(p), tiles = md_winograd_tiles(p);
+    const int64_t panels = columns / (MD_WINOGRAD_VECTORS * 16 / elem); /* of any machine, most */
+    const int64_t strips = 3 * p->block_rows * p->block_cols;
+    md_winograd_group(p, 4 * tiles * (md_winograd_pitch(p) + columns) * elem);
+    p->partial = 16 * p->r1.n * columns;
+    p->group_at = md_tile_up(4 * md_winograd_next_x(p), line);
+    p->slice = p->group_at + 4 * (p->group * tiles * columns + panels * line);
+    p->slice = strips > p->slice ? strips : p->slice;
+    return md_winograd_pays(s, p);
+}
+
 /* The plan of a shape in normal form (see md_tile_normal; others are right but slower). elem is
  * sizeof(float) or sizeof(double); with MD_TILE_HALF in its flags, whose strides of A and B count
  * elements of 16 bits, sizeof(float). */
 MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     int64_t lanes = 64 / elem;
     md_tile p;
+    if ((s.flags & MD_TILE_WINOGRAD) &&
+        (md_tile_winograd(&s, elem, &p) || md_tile_winograd_sum(&s, elem, &p))) {
+        return p;
+    }
+    s.flags &= ~MD_TILE_WINOGRAD;
     memset(&p, 0, sizeof p);
     const md_tile_axis m1 = {s.m1, s.a_m1, 0, s.c_m1};
     const md_tile_axis m2 = {s.m2, s.a_m2, 0, s.c_m2};
@@ -528,7 +678,8 @@ MD_FN void md_tile_set_band(md_tile *p, int64_t band, int64_t from, int64_t unti
     const int all =
         MD_TILE_DOTS | MD_TILE_ALONG | MD_TILE_LISTED | MD_TILE_SPAN | MD_TILE_BATCHED;
     const int swapped = (p->is & MD_TILE_SWAPPED) != 0;
-    if ((p->is & all) || p->k0.n != 1 || p->k1.n != 1 || p->r1.n != 1 || band == MD_BAND_NONE) {
+    if ((p->is & (all | MD_TILE_WINOGRAD)) || p->k0.n != 1 || p->k1.n != 1 || p->r1.n != 1 ||
+        band == MD_BAND_NONE) {
         return;
     }
     const int of_sum = swapped == (band == MD_BAND_ROW_SUM) ? MD_BAND_COLUMN_SUM : MD_BAND_ROW_SUM;
@@ -554,9 +705,9 @@ MD_FN int md_tile_set_border(md_tile *p, int64_t band, const int64_t by[2], int6
     const int whole = runs && (rows || p->group_at == 0);
     const int outer = p->chunks == 1 && p->group_at == 0; /* all blocks at once */
     const int fits = band == MD_BAND_ROW_STEP0 ? outer : whole;
-    if ((p->is & all) || p->skip.n != 1 || (rows && (p->is & MD_TILE_SWAPPED)) || !fits ||
-        place.n == 1 || step.n == 1 || pitch <= 0 || (of_x ? step.x : step.y) != pitch * by[1] ||
-        (of_x ? place.x : place.y) != pitch * by[0]) {
+    if ((p->is & (all | MD_TILE_WINOGRAD)) || p->skip.n != 1 ||
+        (rows && (p->is & MD_TILE_SWAPPED)) || !fits || place.n == 1 || step.n == 1 || pitch <= 0 ||
+        (of_x ? step.x : step.y) != pitch * by[1] || (of_x ? place.x : place.y) != pitch * by[0]) {
         return 0;
     }
     p->band = band;

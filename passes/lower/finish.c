@@ -150,6 +150,9 @@ static void walk_tile(Walk *w, const Tile *tile) {
     if (tile->work) {
         w->arg_used[tile->work->id] = true; /* no result shares with a workspace */
     }
+    if (tile->common) {
+        w->arg_used[tile->common->id] = true;
+    }
     count_flops(w, tile->owner, count_add(0, w->times, tile->flops));
     w->times = count_add(0, w->times, w->b->w.k->axis[tile->batch].extent);
     walk_list(w, &tile->body);

@@ -446,6 +446,22 @@ static int64_t tile_flops(const Tiling *p) {
                                       extent, flops);
 }
 
+/* What of them transformed tiles spare: multiply-adds, but for those that take as long as the
+ * transforms do. */
+static int64_t tile_spared(const Tiling *p) {
+    enum { IN = 2 * 32, OUT = 2 * 28, WEIGHTS = 2 * 40 }; /* operations for each value, twice */
+    const md_tile *plan = &p->plan;
+    if (!(plan->is & MD_TILE_WINOGRAD)) {
+        return 0;
+    }
+    const int64_t tiles = count_add(0, md_winograd_lines(plan), md_winograd_tiles(plan));
+    const int64_t channels = md_winograd_channels(plan), both = channels * plan->cols.n;
+    int64_t work = count_add(WEIGHTS * both, 2 * 16 * tiles, both);
+    work = count_add(work, tiles, IN * channels + OUT * plan->cols.n);
+    const int64_t all = product_flops(p);
+    return all > work ? count_add(0, tile_times(p), all - work) : 0;
+}
+
 /* Do all rows lie side by side in C, and columns not? What follows then runs along rows. */
 static bool lies_across(const Tiling *p) {
     Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
@@ -573,7 +589,7 @@ static void emit_copy(Tiling *p, Tile *tile) {
 static bool make_plan(Tiling *p) {
     const Type *copy = p->of->copy[p->swapped];
     md_tile_shape shape = product_shape(p);
-    shape.flags |= MD_TILE_BATCHED;
+    shape.flags |= MD_TILE_BATCHED | MD_TILE_WINOGRAD;
     p->plan = md_tile_plan(shape, (int)elem_bytes(p->of->elem));
     const md_tile *plan = &p->plan;
     if (!copy || !(plan->is & MD_TILE_BATCHED)) {
@@ -643,7 +659,7 @@ static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
     int64_t flops = count_add(0, tile_times(p), tile_flops(p));
     int workers = p->workers > 1 ? p->workers : 1;
     return (Cost){.loop = tile_rest(p) / workers,
-                  .tile = flops / workers,
+                  .tile = (flops - tile_spared(p)) / workers,
                   .bytes = product_bytes(part->product),
                   .launches = workers > 1};
 }
@@ -713,7 +729,7 @@ int64_t product_task(const md_tile *plan) {
 enum { LARGE = 1 << 21 };
 
 bool product_large(const md_tile *plan) {
-    return (plan->is & MD_TILE_BATCHED) || product_task(plan) > LARGE;
+    return (plan->is & (MD_TILE_BATCHED | MD_TILE_WINOGRAD)) || product_task(plan) > LARGE;
 }
 
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
@@ -730,6 +746,7 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     tile->large = product_large(&p->plan);
     tile->banded = p->banded;
     tile->flops = tile_flops(p);
+    tile->spared = tile_spared(p);
     for (int i = 0; i < p->stream.count && (p->plan.is & MD_TILE_STREAMS); i++) {
         VEC_PUSH(b->k->arena, &tile->stream, p->stream.at[i]);
     }
@@ -739,6 +756,14 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     tile->team = p->workers > 1;
     if (p->of->copy[p->swapped]) {
         emit_copy(p, tile);
+    }
+    if (p->plan.is & MD_TILE_WINOGRAD) { /* what a worker has, and what all of them read */
+        Type slice = {.elem = p->of->elem, .rank = 1, .dim = {p->plan.slice}};
+        Type all = {.elem = p->of->elem, .rank = 1, .dim = {p->plan.partial}};
+        tile->work = kernel_work(b, slice, p->workers > 1 ? p->workers : 0, "tiles");
+        tile->common =
+            kernel_work(b, all, 0, p->plan.is & MD_TILE_WINOGRAD_SUM ? "sums" : "weights");
+        return;
     }
     int64_t work = (int64_t)md_tile_workspace(&p->plan, p->workers);
     if (work > 0) {

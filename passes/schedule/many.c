@@ -25,7 +25,8 @@ static bool is_middle(const md_tile *plan) {
  * of a common one. */
 static md_tile judged(const Tile *tile, bool apart) {
     const md_tile plan = product_plan(tile);
-    return apart && !(plan.is & MD_TILE_BATCHED) ? product_nominal(&plan) : plan;
+    const bool batch = plan.is & (MD_TILE_BATCHED | MD_TILE_WINOGRAD); /* it says how they go */
+    return apart && !batch ? product_nominal(&plan) : plan;
 }
 
 static void loops_many(Program *p) {

@@ -15,6 +15,19 @@ static md_tile seen(const md_tile *plan) {
     if (p.is & MD_TILE_HALF) { /* makes its panels in the block, by more of the plan */
         return p;
     }
+    if (p.is & MD_TILE_WINOGRAD) {
+        const bool sum = p.is & MD_TILE_WINOGRAD_SUM;
+        return (md_tile){.r1 = {sum ? p.r1.n : 0, 0, 0, 0},
+                         .r2 = {p.r2.n, 0, 0, 0},
+                         .cols = {p.cols.n, 0, 0, 0},
+                         .k0 = {sum ? 0 : p.k0.n, 0, 0, 0},
+                         .k2 = {sum ? p.k2.n : 0, 0, 0, 0},
+                         .elem = p.elem,
+                         .is = p.is & (MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM),
+                         .block_cols = p.block_cols,
+                         .wide = p.wide,
+                         .group = p.group};
+    }
     const md_tile_axis none = {1, 0, 0, 0};
     md_tile_axis *const axis[] = {&p.r1, &p.r2, &p.cols, &p.skip, &p.k0, &p.k1, &p.k2};
     for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {

@@ -118,6 +118,10 @@ static void part_f32(const md_tile_call *call, int part) {
     const md_tile *s = &((const Case *)call->ctx)->plan;
     if (s->is & MD_TILE_BATCHED) {
         md_tile_batched_of_f32(s, call, part, epi_f32, md_tile_block_f32, NULL);
+    } else if (s->is & MD_TILE_WINOGRAD_SUM) {
+        md_tile_winograd_sum_of_f32(s, call, part, epi_f32, md_tile_winograd_f32, NULL);
+    } else if (s->is & MD_TILE_WINOGRAD) {
+        md_tile_winograd_of_f32(s, call, part, epi_f32, md_tile_winograd_f32, NULL);
     } else {
         md_tile_part_f32(s, call, part, epi_f32);
     }
@@ -137,10 +141,15 @@ static const void *copy_of(void *ctx, int64_t batch, int part) {
                                            bytes;
 }
 static void part_copied(const md_tile_call *call, int part) {
+    const md_tile *s = &((const Case *)call->ctx)->plan;
     md_tile_call own = *call;
     own.a = own.b;
     copied_from = call->a;
-    md_tile_part_copied_f32(&((const Case *)call->ctx)->plan, &own, part, epi_f32, copy_of);
+    if (s->is & MD_TILE_WINOGRAD) {
+        md_tile_winograd_of_f32(s, &own, part, epi_f32, md_tile_winograd_f32, copy_of);
+    } else {
+        md_tile_part_copied_f32(s, &own, part, epi_f32, copy_of);
+    }
 }
 
 static void part_half(const md_tile_call *call, int part) {
@@ -157,6 +166,12 @@ static void block_f32(const md_tile *s, const void *x, const void *y, int64_t t0
     md_tile_known(s, &q0, &q1, &add, &room, &ask);
     md_tile_block_f32(s, x, y, t0, t1, p0, p1, q0, q1, strip, ld, panels, add, room, again, ask);
 }
+static void block_winograd(const md_tile *s, const void *x, const void *y, int64_t t0, int64_t t1,
+                           int64_t p0, int64_t p1, int64_t q0, int64_t q1, float *strip, int64_t ld,
+                           float *panels, int add, int room, int again, void *ask) {
+    md_tile_known(s, &q0, &q1, &add, &room, &ask);
+    md_tile_winograd_f32(s, x, y, t0, t1, p0, p1, q0, q1, strip, ld, panels, add, room, again, ask);
+}
 static void block_half(const md_tile *s, const void *x, const void *y, int64_t t0, int64_t t1,
                        int64_t p0, int64_t p1, int64_t q0, int64_t q1, float *strip, int64_t ld,
                        float *panels, int add, int room, int again, void *ask) {
@@ -167,6 +182,10 @@ static void part_large(const md_tile_call *call, int part) {
     const md_tile *s = &((const Case *)call->ctx)->plan;
     if (s->is & MD_TILE_BATCHED) {
         md_tile_batched_of_f32(s, call, part, epi_f32, block_f32, NULL);
+    } else if (s->is & MD_TILE_WINOGRAD_SUM) {
+        md_tile_winograd_sum_of_f32(s, call, part, epi_f32, block_winograd, NULL);
+    } else if (s->is & MD_TILE_WINOGRAD) {
+        md_tile_winograd_of_f32(s, call, part, epi_f32, block_winograd, NULL);
     } else {
         md_tile_share_of_f32(s, call, part, epi_f32, s->is & MD_TILE_HALF ? block_half : block_f32,
                              s->is & MD_TILE_MADE ? copy_of : NULL);
@@ -189,6 +208,10 @@ static void part_f64(const md_tile_call *call, int part) {
     const md_tile *s = &((const Case *)call->ctx)->plan;
     if (s->is & MD_TILE_BATCHED) {
         md_tile_batched_of_f64(s, call, part, epi_f64, md_tile_block_f64, NULL);
+    } else if (s->is & MD_TILE_WINOGRAD_SUM) {
+        md_tile_winograd_sum_of_f64(s, call, part, epi_f64, md_tile_winograd_f64, NULL);
+    } else if (s->is & MD_TILE_WINOGRAD) {
+        md_tile_winograd_of_f64(s, call, part, epi_f64, md_tile_winograd_f64, NULL);
     } else {
         md_tile_part_f64(s, call, part, epi_f64);
     }
@@ -405,7 +428,8 @@ static void run_parts(const md_tile *p, md_tile_part_fn fn, const void *a, const
         md_tile_grid(p, &call);
     }
     assert_true(call.parts >= 1 && call.parts <= parts);
-    for (call.sum = 0; call.sum < (p->chunks > 1 ? 2 : 1); call.sum++) {
+    const int rounds = p->chunks > 1 || (p->is & MD_TILE_WINOGRAD) ? 2 : 1;
+    for (call.sum = 0; call.sum < rounds; call.sum++) {
         call.help = helped ? md_help_open(&help, call.parts, helped) : NULL;
         stop.fn = fn;
         stop.after = draw(0, 300);
@@ -536,10 +560,12 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts, int helpe
     const void *a0 = (const char *)a + t->a_zero * a_bytes;
     const void *b0 = (const char *)b + t->b_zero * b_bytes;
     void *c0 = stored ? c + t->c_zero * t->elem : NULL;
+    md_winograd_work works = {work + t->plan.partial * t->elem, work};
+    void *given = t->plan.is & MD_TILE_WINOGRAD ? (void *)&works : work;
     if (parts == 0) {
-        md_tile_run(&t->plan, fn, a0, b0, c0, t, work, NULL, 3);
+        md_tile_run(&t->plan, fn, a0, b0, c0, t, given, NULL, 3);
     } else {
-        run_parts(&t->plan, fn, a0, b0, c0, t, work, parts, helped);
+        run_parts(&t->plan, fn, a0, b0, c0, t, given, parts, helped);
     }
     unsigned char canary[CANARY];
     memset(canary, 0xA5, sizeof canary);
@@ -573,7 +599,8 @@ static void case_check(Case *t) {
         free(next);
     }
     /* Who packs a panel once for all of the batch has all of A. */
-    const int copies = fn == part_f32 && !(t->plan.is & MD_TILE_BATCHED);
+    const int copies =
+        fn == part_f32 && !(t->plan.is & (MD_TILE_BATCHED | MD_TILE_WINOGRAD_SUM));
     for (int parts = 1; parts <= 3 && copies; parts += 2) {
         unsigned char *next = case_run(t, part_copied, parts, parts == 3 ? 4 : 0);
         assert_same_bytes(first, next, bytes);

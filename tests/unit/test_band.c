@@ -185,12 +185,12 @@ static void test_borders(void **state) {
            "entry f(x: [64, 16, 12, 12]) { return net(x); }\n",
            {MD_BAND_ROW_STEP1, 14, 13 * 14});
     EXPECT("use nn;\nmodel net(x: [64, 1, 12, 12]) -> [64, 32, 12, 12] {\n"
-           "    return x |> c1: conv2d(16, k = 3, pad = 1) |> relu |> c2: conv2d(32, k = 3, pad = "
+           "    return x |> c1: conv2d(12, k = 3, pad = 1) |> relu |> c2: conv2d(32, k = 3, pad = "
            "1);\n}\n"
            "train fit(x: [64, 1, 12, 12], u: [64, 32, 12, 12]) of net {\n"
            "    loss mean((net(x) - u) * (net(x) - u));\n    optimizer sgd(lr = 0.1);\n}\n",
-           {MD_BAND_ROW_STEP1, 14, 13 * 14}, {MD_BAND_ROW_STEP0, 14 * 16, 13 * 14 * 16},
-           {MD_BAND_BATCH2_STEP1, 224, 13 * 224}, {MD_BAND_ROW_STEP0, 14 * 32, 13 * 14 * 32},
+           {MD_BAND_ROW_STEP1, 14, 13 * 14}, {MD_BAND_ROW_STEP0, 14 * 12, 13 * 14 * 12},
+           {MD_BAND_BATCH2_STEP1, 168, 13 * 168}, {MD_BAND_ROW_STEP0, 14 * 32, 13 * 14 * 32},
            {MD_BAND_ROW_STEP1, 14, 13 * 14});
     EXPECT("use nn;\nmodel net(x: [64, 16, 20, 20]) -> [64, 32, 9, 9] {\n"
            "    return x |> c: conv2d(32, k = 3, pad = 1, stride = 2, dilation = 2);\n}\n"
@@ -229,32 +229,37 @@ static int64_t product_flags(const StepList *list, const char *name) {
 
 /* Weights of many channels over few places: panels are packed once for all images where a copy of
  * these with borders is small beside the panels, and their steps go by a list, without the border.
- * Few channels are kept in panels as a whole, and many places of one image pay for packing. */
+ * Few channels are kept in panels as a whole, and many places of one image pay for packing. Without
+ * a dilation tiles are transformed, where there are enough of them. */
 static void test_batched(void **state) {
     (void)state;
     static const struct {
-        int images, channels, side;
+        int images, channels, side, dilation;
         int64_t want; /* of the product and of its adjoint by the input */
-    } of[] = {{8, 160, 8, MD_TILE_BATCHED | MD_TILE_LISTED | BORDER},
-              {3, 160, 8, MD_TILE_LISTED | BORDER},
-              {8, 160, 24, MD_TILE_LISTED | BORDER},
-              {64, 32, 8, MD_TILE_KEPT}};
-    const int64_t asked = MD_TILE_BATCHED | MD_TILE_LISTED | BORDER | MD_TILE_KEPT;
+    } of[] = {{8, 160, 8, 2, MD_TILE_BATCHED | MD_TILE_LISTED | BORDER},
+              {3, 160, 8, 1, MD_TILE_LISTED | BORDER},
+              {3, 160, 8, 2, MD_TILE_LISTED | BORDER},
+              {8, 160, 24, 2, MD_TILE_LISTED | BORDER},
+              {64, 32, 8, 2, MD_TILE_KEPT},
+              {8, 160, 8, 1, MD_TILE_WINOGRAD},
+              {64, 32, 8, 1, MD_TILE_WINOGRAD}};
+    const int64_t asked =
+        MD_TILE_BATCHED | MD_TILE_LISTED | BORDER | MD_TILE_KEPT | MD_TILE_WINOGRAD;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char text[900];
-        const int b = of[i].images, c = of[i].channels, n = of[i].side;
+        const int b = of[i].images, c = of[i].channels, n = of[i].side, d = of[i].dilation;
         snprintf(text, sizeof text,
                  "use nn;\nmodel net(x: [%d, 3, %d, %d]) -> [%d, %d, %d, %d] {\n"
                  "    return x |> c1: conv2d(%d, k = 3, pad = 1) |> relu\n"
-                 "        |> c2: conv2d(%d, k = 3, pad = 1);\n}\n"
+                 "        |> c2: conv2d(%d, k = 3, pad = %d, dilation = %d);\n}\n"
                  "train fit(x: [%d, 3, %d, %d], u: [%d, %d, %d, %d]) of net {\n"
                  "    loss mean((net(x) - u)^2);\n    optimizer sgd(lr = 0.1);\n}\n",
-                 b, n, n, b, c, n, n, c, c, b, n, n, b, c, n, n);
+                 b, n, n, b, c, n, n, c, c, d, d, b, n, n, b, c, n, n);
         Dumped m;
         const Program *p = compiled_text(&m, text, 2);
         assert_non_null(p);
         const StepList *steps = &p->entry.at[p->entry.count - 1]->step;
-        print_message("%d %d %d\n", b, c, n);
+        print_message("%d %d %d %d\n", b, c, n, d);
         assert_int_equal(product_flags(steps, "c2_conv2d_relu") & asked, of[i].want);
         assert_int_equal(product_flags(steps, "c2_conv2d_relu_back") & asked, of[i].want);
         dumped_done(&m);

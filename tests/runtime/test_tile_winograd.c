@@ -1,0 +1,203 @@
+/* test_tile_winograd: products of windows of 3 x 3 places whose tiles are transformed
+ * (runtime/tile_winograd.h), against all terms in double, as test_tile.c has it.
+ *
+ * Random windows of random weights' strides, forwards and backwards along each axis, whose last
+ * places are odd or even, with channels and columns that fill no vector, added to C or not. */
+#include "tests/runtime/tile_case.h"
+
+/* `copied`: X has no room behind the last place that a window reads, as a copy with a border. */
+static Case window(int64_t samples, int64_t height, int64_t width, int64_t channels,
+                   int64_t columns) {
+    const int64_t row = (width + 2) * channels, image = (height + 2) * row;
+    Case t;
+    memset(&t, 0, sizeof t);
+    /* clang-format off */
+    md_tile_shape s = {samples, 1, height, width, columns, 3, 3, channels,
+                       image, 0, row, channels, row, channels, 1,
+                       0, 0, 3, 1, 9, 9 * channels,
+                       height * width * columns, 0, width * columns, columns, 1, 1, 0, 0,
+                       MD_TILE_WINOGRAD};
+    /* clang-format on */
+    t.shape = s;
+    t.a_size = samples * image;
+    t.b_size = columns * channels * 9;
+    t.c_size = samples * height * width * columns;
+    t.elem = 4;
+    return t;
+}
+
+/* The adjoint reads weights [channels, columns, 3, 3] in reverse, or X, along either axis. */
+static void turn_weights(Case *t, int form) {
+    md_tile_shape *s = &t->shape;
+    const int64_t row = s->a_m1, column = s->a_m2;
+    if (form == 1) { /* [channels, columns, 3, 3] */
+        s->b_n = 9;
+        s->b_k2 = 9 * s->n;
+    } else if (form == 2) { /* [3, 3, channels, columns] */
+        s->b_n = 1;
+        s->b_k2 = s->n;
+        s->b_k1 = s->k2 * s->n;
+        s->b_k0 = 3 * s->b_k1;
+    }
+    if (draw(0, 1) == 0) {
+        t->b_zero += 2 * s->b_k0;
+        s->b_k0 = -s->b_k0;
+    }
+    if (draw(0, 1) == 0) {
+        t->b_zero += 2 * s->b_k1;
+        s->b_k1 = -s->b_k1;
+    }
+    if (draw(0, 1) == 0) {
+        t->a_zero += 2 * row;
+        s->a_k0 = -row;
+    }
+    if (draw(0, 1) == 0) {
+        t->a_zero += 2 * column;
+        s->a_k1 = -column;
+    }
+}
+
+/* Blocks of more lines of tiles, as large images have them. */
+static void take_lines(md_tile *p, int64_t lines) {
+    const int64_t line = 64 / p->elem, pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols;
+    p->group = md_tile_min(lines, md_winograd_lines(p));
+    p->group_at = md_tile_up(16 * md_winograd_next_x(p), line);
+    p->slice = p->group_at + md_tile_up(16 * md_winograd_next_c(p), line);
+    p->slice = pack > p->slice ? pack : p->slice;
+}
+
+static void test_random_windows(void **state) {
+    (void)state;
+    int odd = 0, ragged = 0, cut = 0, adds = 0, several = 0;
+    seed = 76;
+    for (int i = 0; i < 40; i++) {
+        const int64_t odd_one = i % 4 == 0, samples = draw(5, 12);
+        const int64_t height = draw(6, 14) | odd_one, width = draw(6, 18) | odd_one;
+        const int64_t channels = i % 3 == 0 ? 32 : draw(33, 75);
+        Case t = window(samples, height, width, channels, i % 3 == 1 ? 64 : draw(33, 75));
+        turn_weights(&t, (int)draw(0, 2));
+        t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
+        t.scale = (int)draw(0, 1);
+        t.shape.flags |= draw(0, 2) == 0 ? MD_TILE_ADD : 0;
+        t.plan = md_tile_plan(md_tile_normal(t.shape), t.elem);
+        if (!(t.plan.is & MD_TILE_WINOGRAD)) {
+            continue; /* few tiles, or many that lie in part outside */
+        }
+        take_lines(&t.plan, draw(0, 1) == 0 ? t.plan.group : draw(2, 9));
+        const int64_t tiles = t.plan.group * md_winograd_tiles(&t.plan);
+        odd += height % 2 + width % 2 == 2;
+        ragged += channels % 16 != 0 && t.shape.n % 16 != 0;
+        cut += tiles > MD_TILE_HIGH && md_winograd_lines(&t.plan) % t.plan.group != 0;
+        several += md_winograd_lines(&t.plan) > 2 * t.plan.group;
+        adds += (t.plan.is & MD_TILE_ADD) != 0;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+    printf("  seed 76, of 40: odd %d, no vectors %d, parts of blocks %d, blocks %d, "
+           "added %d\n",
+           odd, ragged, cut, several, adds);
+    assert_true(odd > 4 && ragged > 3 && cut > 4 && several > 5 && adds > 5);
+}
+
+/* The gradient by the weights: sums over all places of images, of which one may be left. */
+static void test_random_sums(void **state) {
+    (void)state;
+    int odd = 0, ragged = 0, several = 0, stored = 0, cut = 0;
+    seed = 77;
+    for (int i = 0; i < 30; i++) {
+        const int64_t images = draw(0, 3) == 0 ? 1 : draw(5, 12);
+        const int64_t odd_one = i % 4 == 0;
+        const int64_t height = (images == 1 ? draw(30, 40) : draw(6, 14)) | odd_one;
+        const int64_t width = draw(7, 18) | odd_one;
+        const int64_t channels = i % 3 == 0 ? 32 : draw(33, 75);
+        const int64_t columns = i % 3 == 1 ? 64 : draw(33, 75);
+        const int64_t row = (width + 2) * channels, image = (height + 2) * row;
+        Case t;
+        memset(&t, 0, sizeof t);
+        /* clang-format off */
+        md_tile_shape s = {1, 3, channels, 3, columns, images, height, width,
+                           0, row, 1, channels, image, row, channels,
+                           0, 0, height * width * columns, width * columns, columns, 1,
+                           0, 3, 9, 1, 9 * channels, 1, 0, 0,
+                           MD_TILE_WINOGRAD};
+        /* clang-format on */
+        if (draw(0, 1) == 0) { /* the shifts between lines are the outer batch axis */
+            s.b1 = 3, s.a_b1 = row, s.c_b1 = 3;
+            s.b2 = 1, s.a_b2 = 0, s.c_b2 = 0;
+        }
+        s.flags |= draw(0, 2) == 0 ? MD_TILE_NO_C : 0;
+        t.shape = s;
+        t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
+        t.scale = (int)draw(0, 1);
+        t.plan = md_tile_plan(draw(0, 1) == 0 ? s : md_tile_normal(s), t.elem);
+        if (!(t.plan.is & MD_TILE_WINOGRAD_SUM)) {
+            continue;
+        }
+        md_tile_call call = {.parts = 7};
+        md_tile_grid(&t.plan, &call);
+        odd += height % 2 + width % 2 == 2;
+        ragged += channels % 16 != 0 && columns % 16 != 0;
+        several += md_winograd_lines(&t.plan) > 2 * t.plan.group;
+        stored += (t.plan.is & MD_TILE_NO_C) == 0;
+        cut += call.gn > 1;
+        t.a_size = images * image;
+        t.b_size = images * height * width * columns;
+        t.c_size = channels * columns * 9;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+    printf("  seed 77, of 30: odd %d, no vectors %d, blocks %d, stored %d, columns cut %d\n", odd,
+           ragged, several, stored, cut);
+    assert_true(odd > 3 && ragged > 3 && several > 3 && stored > 5 && cut > 5);
+}
+
+/* Which windows have their tiles transformed: at stride 1, of 3 x 3 places, where that spares much
+ * and takes little memory. */
+static void test_plans(void **state) {
+    (void)state;
+    static const struct {
+        int64_t samples, height, width, channels, columns;
+        int transformed;
+    } of[] = {{8, 64, 64, 64, 64, 1},   {1, 64, 64, 64, 64, 1}, {16, 7, 7, 512, 512, 1},
+              {64, 8, 8, 12, 64, 0},    {64, 8, 8, 64, 12, 0},  {64, 3, 3, 64, 64, 0},
+              {1, 8, 8, 64, 64, 0},     {1, 14, 14, 64, 64, 0}, {1, 512, 512, 128, 128, 0},
+              {64, 16, 16, 128, 64, 1}, {2, 1, 300, 64, 64, 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        Case t = window(of[i].samples, of[i].height, of[i].width, of[i].channels, of[i].columns);
+        md_tile plan = md_tile_plan(md_tile_normal(t.shape), 4);
+        if (((plan.is & MD_TILE_WINOGRAD) != 0) != of[i].transformed) {
+            fail_msg("shape %d", (int)i);
+        }
+        t.shape.flags = 0; /* where nobody asks for it */
+        plan = md_tile_plan(md_tile_normal(t.shape), 4);
+        assert_true((plan.is & MD_TILE_WINOGRAD) == 0);
+    }
+    const Case usual = window(8, 64, 64, 64, 64);
+    md_tile_shape s = usual.shape;
+    s.a_m1 *= 2, s.a_m2 *= 2; /* at stride 2 */
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+    s = usual.shape;
+    s.a_k0 *= 2, s.a_k1 *= 2; /* dilated */
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+    s = usual.shape;
+    s.k0 = 5, s.k1 = 5;
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+    s = usual.shape;
+    s.b_b1 = 1; /* weights of each image */
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+    s = usual.shape;
+    s.a_k2 = 2; /* channels apart */
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+    s = usual.shape;
+    s.flags |= MD_TILE_NO_C;
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_windows),
+                                       cmocka_unit_test(test_random_sums),
+                                       cmocka_unit_test(test_plans)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
