@@ -703,8 +703,9 @@ void tile_print(Style *s, const Tile *tile) {
     }
     const char *work = tile->work ? s->arg[tile->work->id] : "NULL";
     if (tile->common) {
-        line(s, "const md_winograd_work work = {%s, %s};", work, s->arg[tile->common->id]);
-        work = "&work";
+        const char *name = style_name(s, "works");
+        line(s, "md_winograd_work %s = {%s, %s};", name, work, s->arg[tile->common->id]);
+        work = str_printf(arena, "&%s", name);
     }
     const char *operands[] = {operand_text(s, tile->a, tile->at_a),
                               operand_text(s, tile->b, tile->at_b),

@@ -862,13 +862,13 @@ MD_INLINE void MD_TN(winograd)(const md_tile *s, const void *xs, const void *ys,
                                int again, void *ask) {
     MD_WINOGRAD_PRODUCTS(MD_REAL, MD_LANES)
 }
-MD_WINOGRAD(MD_TN(winograd_of), MD_TN(pack), MD_REAL, MD_VEC, MD_VEC_U, MD_LANES, MD_TN(epi),
-            MD_TN(block_fn))
+MD_WINOGRAD(MD_TN(winograd_of), MD_TN(pack), MD_REAL, MD_TN(many), MD_TN(many_u), MD_LANES,
+            MD_TN(epi), MD_TN(block_fn))
 /* end: WINOGRAD */
 
 /* if: WINOGRAD_SUM */
-MD_WINOGRAD_SUM(MD_TN(winograd_sum_of), MD_TN(scatter), MD_REAL, MD_VEC, MD_VEC_U, MD_LANES,
-                MD_TN(epi), MD_TN(block_fn))
+MD_WINOGRAD_SUM(MD_TN(winograd_sum_of), MD_TN(scatter), MD_REAL, MD_TN(many), MD_TN(many_u),
+                MD_LANES, MD_TN(epi), MD_TN(block_fn))
 /* end: WINOGRAD_SUM */
 
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {

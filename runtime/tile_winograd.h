@@ -17,9 +17,17 @@
 #include "runtime/tile.h"
 
 /* if: WINOGRAD */
-#if MD_VBYTES == 0
-typedef float md_vf32, md_vf32_u;
-typedef double md_vf64, md_vf64_u;
+/* What goes through a transform at once, wherever it lies in memory. */
+#if MD_VBYTES > 0
+typedef md_vf32 md_tile_many_f32;
+typedef md_vf32_u md_tile_many_u_f32;
+typedef md_vf64 md_tile_many_f64;
+typedef md_vf64_u md_tile_many_u_f64;
+#else
+typedef float md_tile_many_f32;
+typedef float md_tile_many_u_f32;
+typedef double md_tile_many_f64;
+typedef double md_tile_many_u_f64;
 #endif
 
 MD_INLINE const md_winograd_work *md_winograd_of(const md_tile_call *call) {
