@@ -153,6 +153,70 @@ static void test_random_sums(void **state) {
     assert_true(odd > 3 && ragged > 3 && several > 3 && stored > 5 && cut > 5);
 }
 
+/* A number between -1 and 1 with all of a float's bits. */
+static double real_value(void) {
+    return (double)(float)((double)draw(-INT32_MAX, INT32_MAX) / (double)INT32_MAX);
+}
+
+/* How far a product is from that of doubles, of the size of its results: with transformed tiles or
+ * by the sum as it stands. */
+static double rounding(Case *t, int64_t flags) {
+    const md_tile_shape *s = &t->shape;
+    double off = 0, all = 0;
+    float *a = malloc((size_t)t->a_size * sizeof *a), *b = malloc((size_t)t->b_size * sizeof *b);
+    float *c = malloc((size_t)t->c_size * sizeof *c);
+    assert_true(a != NULL && b != NULL && c != NULL);
+    t->shape.flags = flags;
+    t->plan = md_tile_plan(md_tile_normal(t->shape), 4);
+    t->scale = 0;
+    for (int64_t i = 0; i < t->a_size; i++) {
+        a[i] = (float)t->a[i];
+    }
+    for (int64_t i = 0; i < t->b_size; i++) {
+        b[i] = (float)t->b[i];
+    }
+    const size_t bytes = md_tile_workspace(&t->plan, 1) + 64;
+    char *work = aligned_alloc(64, bytes / 64 * 64);
+    assert_non_null(work);
+    md_winograd_work works = {work + t->plan.partial * 4, work};
+    void *given = flags & MD_TILE_WINOGRAD ? (void *)&works : work;
+    assert_true(((t->plan.is & MD_TILE_WINOGRAD) != 0) == (flags != 0));
+    md_tile_run(&t->plan, part_f32, a, b, c, t, given, NULL, 1);
+    for (int64_t i = 0; i < s->b1 * s->b2 * s->m1 * s->m2 * s->n; i++) {
+        const double by = (double)c[t->place[i]] - t->want[t->place[i]];
+        off += by * by;
+        all += t->want[t->place[i]] * t->want[t->place[i]];
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(work);
+    return sqrt(off / all);
+}
+
+/* The error is about that of the long sum, whose chains are longer. */
+static void test_rounding(void **state) {
+    (void)state;
+    seed = 78;
+    static const int64_t channels[] = {16, 64, 160};
+    for (int i = 0; i < 3; i++) {
+        Case t = window(12, 12, 12, channels[i], 32);
+        case_fill(&t);
+        for (int64_t k = 0; k < t.a_size; k++) {
+            t.a[k] = real_value();
+        }
+        for (int64_t k = 0; k < t.b_size; k++) {
+            t.b[k] = real_value();
+        }
+        case_want(&t);
+        const double plain = rounding(&t, 0), tiles = rounding(&t, MD_TILE_WINOGRAD);
+        printf("  %d channels: off by %.2e, of the sum as it stands %.2e\n", (int)channels[i],
+               tiles, plain);
+        assert_true(tiles < 3.5e-7 && tiles < 2 * plain);
+        case_free(&t);
+    }
+}
+
 /* Which windows have their tiles transformed: at stride 1, of 3 x 3 places, where that spares much
  * and takes little memory. */
 static void test_plans(void **state) {
@@ -196,8 +260,8 @@ static void test_plans(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_windows),
-                                       cmocka_unit_test(test_random_sums),
-                                       cmocka_unit_test(test_plans)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_windows), cmocka_unit_test(test_random_sums),
+        cmocka_unit_test(test_rounding), cmocka_unit_test(test_plans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
