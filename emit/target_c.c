@@ -253,10 +253,11 @@ static void print_team_run(Style *s, int most, const char *name, const Words *me
         text_printf(to, "    %s;\n", members->at[i]);
         VEC_PUSH(arena, &values, str_printf(arena, "args->%s", words->at[i]));
     }
-    VEC_PUSH(arena, &values, "part");
-    VEC_PUSH(arena, &values, "parts");
+    VEC_PUSH(arena, &values, s->part);
+    VEC_PUSH(arena, &values, s->parts);
     text_printf(to, "} %s_args;\n\n", name);
-    text_printf(to, "static void %s_part(const void *ctx, int part, int parts) {\n", name);
+    text_printf(to, "static void %s_part(const void *ctx, int %s, int %s) {\n", name, s->part,
+                s->parts);
     text_printf(to, "    const %s_args *args = (const %s_args *)ctx;\n", name, name);
     words_print(to, str_printf(arena, "    %s(", name), &values, 8);
     text_add(to, ");\n}\n\n");
