@@ -180,31 +180,6 @@ static double role_time(const Tiling *p) {
     return time * (double)class_count(&p->class[BATCH]) * (double)tile_times(p);
 }
 
-/* Which operand gives the rows, and what is batches; false when the sum has too many axes. */
-static bool choose_roles(Tiling *p) {
-    static const double little = 0.8; /* of the time: else the places stay together */
-    int best = 0, best_cost = 0;      /* bit 0: swapped, bit 1: the smallest are batches */
-    double least = 0;
-    bool moved = false, moves;
-    for (int i = 0; i < (moved ? 4 : 2); i++) {
-        p->swapped = i & 1;
-        if (!group_all(p, i > 1, &moves)) {
-            return false;
-        }
-        moved = moved || moves;
-        int cost = role_cost(p);
-        double time = role_time(p), beside = i > 1 && best < 2 ? little * least : least;
-        if (i == 0 || (moved ? time < beside : cost < best_cost)) {
-            best = i;
-            best_cost = cost;
-            least = time;
-        }
-    }
-    p->swapped = best & 1;
-    group_all(p, best > 1, &moves);
-    return p->class[SUMMED].loops == 0;
-}
-
 /* --- the plan --------------------------------------------------------------------------------- */
 
 static Digit group_at(const Class *c, int from_last) {
@@ -213,7 +188,7 @@ static Digit group_at(const Class *c, int from_last) {
     return i >= 0 ? c->group[i] : one;
 }
 
-static md_tile_shape plan_shape(const Tiling *p, int flags) {
+static md_tile_shape plan_shape(const Tiling *p, int64_t flags) {
     Digit b2 = group_at(&p->class[BATCH], 0), b1 = group_at(&p->class[BATCH], 1);
     Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
     Digit n = group_at(&p->class[COLUMNS], 0);
@@ -252,6 +227,55 @@ static md_tile_shape plan_shape(const Tiling *p, int flags) {
         .flags = flags,
     };
     return s;
+}
+
+/* The same with axes merged, but for lines of windows. */
+static md_tile_shape normal_shape(const Tiling *p, int64_t flags) {
+    const md_tile_shape all = plan_shape(p, flags);
+    md_tile_shape shape = md_tile_normal(all);
+    if (p->class[ROWS].ngroup == 2 && p->class[ROWS].group[0].lines) {
+        shape.m1 = all.m1, shape.a_m1 = all.a_m1, shape.c_m1 = all.c_m1;
+        shape.m2 = all.m2, shape.a_m2 = all.a_m2, shape.c_m2 = all.c_m2;
+    }
+    return shape;
+}
+
+/* --- roles ------------------------------------------------------------------------------------ */
+
+/* With these roles, are there tiles to transform? */
+static bool has_tiles(const Tiling *p) {
+    md_tile plan;
+    const md_tile_shape shape = normal_shape(p, MD_TILE_WINOGRAD);
+    return product_half(p->of) == TY_ERROR && tile_times(p) == 1 &&
+           md_tile_winograd(&shape, (int)elem_bytes(p->of->elem), &plan);
+}
+
+/* Which operand gives the rows, and what is batches; false when the sum has too many axes. */
+static bool choose_roles(Tiling *p) {
+    static const double little = 0.8; /* of the time: else the places stay together */
+    int best = 0, best_cost = 0;      /* bit 0: swapped, bit 1: the smallest are batches */
+    double least = 0;
+    bool moved = false, tiles = false, moves;
+    for (int i = 0; i < (moved ? 4 : 2); i++) {
+        p->swapped = i & 1;
+        if (!group_all(p, i > 1, &moves)) {
+            return false;
+        }
+        moved = moved || moves;
+        int cost = role_cost(p);
+        double time = role_time(p), beside = i > 1 && best < 2 ? little * least : least;
+        const bool has = has_tiles(p);
+        if (i == 0 || (has && !tiles) ||
+            (has == tiles && (moved ? time < beside : cost < best_cost))) {
+            tiles = has;
+            best = i;
+            best_cost = cost;
+            least = time;
+        }
+    }
+    p->swapped = best & 1;
+    group_all(p, best > 1, &moves);
+    return p->class[SUMMED].loops == 0;
 }
 
 /* `at` with 0 for every axis that the plan runs over. */
@@ -528,13 +552,7 @@ md_tile_shape product_shape(const Tiling *p) {
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
                  (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
     }
-    const md_tile_shape all = plan_shape(p, flags);
-    md_tile_shape shape = md_tile_normal(all);
-    if (p->class[ROWS].ngroup == 2 && p->class[ROWS].group[0].lines) {
-        shape.m1 = all.m1, shape.a_m1 = all.a_m1, shape.c_m1 = all.c_m1;
-        shape.m2 = all.m2, shape.a_m2 = all.a_m2, shape.c_m2 = all.c_m2;
-    }
-    return shape;
+    return normal_shape(p, flags);
 }
 
 /* A copy can be made element by element of the batch: its first axis is all of that, and the
