@@ -1,5 +1,5 @@
 /* tiling: a product on its way to a plan of runtime/tile_plan.h: which of its axes are which of the
- * plan's. Of cpu_tile.c and cpu_band.c. */
+ * plan's. Of cpu_tile.c, cpu_roles.c and cpu_band.c. */
 #ifndef MDLC_PASSES_SCHEDULE_TILING_H
 #define MDLC_PASSES_SCHEDULE_TILING_H
 
@@ -45,6 +45,19 @@ struct Tiling {
     int banded; /* as of Tile */
 };
 
+/* --- cpu_roles.c --- */
+/* Which operand gives the rows, and what is batches; false when the sum has too many axes. */
+bool tiling_roles(Tiling *p);
+/* Elements of the axes of a class that are no loops. */
+int64_t tiling_count(const Class *c);
+/* How often the loops around the tile run it. */
+int64_t tiling_times(const Tiling *p);
+/* An axis of the plan, counted from the innermost one; of one element: there is none. */
+Digit tiling_group(const Class *c, int from_last);
+/* The plan's shape with axes merged, but for lines of windows. */
+md_tile_shape tiling_shape(const Tiling *p, int64_t flags);
+
+/* --- cpu_band.c --- */
 /* Tells the plan what of the product counts, where that is said of axes of the plan. */
 void tiling_band(Tiling *p);
 
