@@ -124,8 +124,8 @@ static void write_tile(Writer *w, const Tile *t) {
     }
     number(w, t->blas);
     number(w, t->team);
-    const Arg *const arg[] = {t->a, t->b, t->c,     t->work, t->common,
-                              t->strip, t->add, t->halo};
+    const Arg *const arg[] = {t->a,      t->b,     t->c,   t->work,
+                              t->common, t->strip, t->add, t->halo};
     for (size_t i = 0; i < sizeof arg / sizeof *arg; i++) {
         write_arg(w, arg[i]);
     }

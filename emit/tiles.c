@@ -544,7 +544,7 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
                 (winograd && p->cols.y != 1) || (packed && p->cols.y != 1 && p->k2.y == 1) ||
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "APART",
-                (winograd || packed) && p->cols.y != 1 && p->k2.y != 1);
+                p->cols.y != 1 && (winograd || (packed && p->k2.y != 1)));
     add_feature(arena, list, "LARGE", tile->large);
     add_feature(arena, list, "BLOCKS", tile->block > 0);
     add_feature(arena, list, "F16", p->is & MD_TILE_F16);

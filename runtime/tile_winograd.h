@@ -8,7 +8,7 @@
  * them four places of C. First all workers transform the weights, which every one reads then, later
  * each goes through lines of tiles, some at a time, so that their values stay in the second-level
  * cache. Sums are over the channels alone and all else adds and subtracts two or three values, so
- * the error is no larger than that of the long sum. What is infinite makes its whole tile NaN.
+ * the error is about that of the long sum. What is infinite makes its whole tile NaN.
  * Gives MD_WINOGRAD and MD_WINOGRAD_PRODUCTS, by which the template (tile_kernel.h) has its
  * functions. */
 #ifndef MD_TILE_WINOGRAD_H

@@ -25,7 +25,7 @@ static bool is_middle(const md_tile *plan) {
  * of a common one. */
 static md_tile judged(const Tile *tile, bool apart) {
     const md_tile plan = product_plan(tile);
-    const bool batch = plan.is & (MD_TILE_BATCHED | MD_TILE_WINOGRAD); /* it says how they go */
+    const bool batch = plan.is & (MD_TILE_BATCHED | MD_TILE_WINOGRAD); /* which is in the plan */
     return apart && !batch ? product_nominal(&plan) : plan;
 }
 
