@@ -314,11 +314,31 @@ MD_FN int md_winograd_pays(const md_tile_shape *s, md_tile *p) {
     const int64_t team = md_tile_min(MD_TILE_WINOGRAD_TEAM, rows);
     const int64_t least =
         p->is & MD_TILE_WINOGRAD_SUM ? MD_TILE_WINOGRAD_SUMS : MD_TILE_WINOGRAD_LEAST;
-    return channels >= least && s->n >= least &&
-           tiles >= MD_TILE_WINOGRAD_TILES && products >= MD_TILE_WINOGRAD_FROM &&
+    return channels >= least && s->n >= least && tiles >= MD_TILE_WINOGRAD_TILES &&
+           products >= MD_TILE_WINOGRAD_FROM &&
            p->slice * p->elem <= MD_TILE_WINOGRAD_MOST &&
            100 * 16 * (double)tiles <= MD_TILE_WINOGRAD_WORTH * 9 * places &&
            2 * (double)(p->partial + team * p->slice) <= MD_TILE_WINOGRAD_HELD * held;
+}
+
+/* What plans by transformed tiles have in common, of such summed axes: each is one block. */
+MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, int elem) {
+    const md_tile p = {.r1 = {s->m1, s->a_m1, 0, s->c_m1},
+                       .r2 = {s->m2, s->a_m2, 0, s->c_m2},
+                       .cols = {s->n, 0, s->b_n, s->c_n},
+                       .skip = {1, 0, 0, 0},
+                       .k0 = at[0],
+                       .k1 = at[1],
+                       .k2 = at[2],
+                       .b1 = {s->b1, s->a_b1, 0, s->c_b1},
+                       .b2 = {s->b2, s->a_b2, 0, s->c_b2},
+                       .elem = elem,
+                       .block_cols = MD_WINOGRAD_VECTORS * (64 / elem),
+                       .wide = MD_WINOGRAD_VECTORS,
+                       .kb1 = at[1].n,
+                       .kb2 = at[2].n,
+                       .chunks = 1};
+    return p;
 }
 
 /* The plan of windows of 3 x 3 places at stride 1 whose tiles are transformed; false: it is not
@@ -332,23 +352,9 @@ MD_FN int md_tile_winograd(const md_tile_shape *s, int elem, md_tile *p) {
         !md_winograd_steps(s, step, 3, 1, at) || at[0].x != 1) {
         return 0;
     }
-    *p = (md_tile){.r1 = {s->m1, s->a_m1, 0, s->c_m1},
-                   .r2 = {s->m2, s->a_m2, 0, s->c_m2},
-                   .cols = {s->n, 0, s->b_n, s->c_n},
-                   .skip = {1, 0, 0, 0},
-                   .k0 = at[0],
-                   .k1 = at[1],
-                   .k2 = at[2],
-                   .b1 = {s->b1, s->a_b1, 0, s->c_b1},
-                   .b2 = {s->b2, s->a_b2, 0, s->c_b2},
-                   .elem = elem,
-                   .is = MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD),
-                   .block_rows = 2 * s->m2,
-                   .block_cols = MD_WINOGRAD_VECTORS * line,
-                   .wide = MD_WINOGRAD_VECTORS,
-                   .kb1 = 3,
-                   .kb2 = 3,
-                   .chunks = 1};
+    *p = md_winograd_plan(s, at, elem);
+    p->is = MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD);
+    p->block_rows = 2 * s->m2;
     md_winograd_group(p, 16 * md_winograd_tiles(p) * md_winograd_pitch(p) * elem);
     const int64_t pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols; /* weights of a panel */
     p->partial = 16 * p->k0.n * md_winograd_columns(p);
@@ -368,23 +374,9 @@ MD_FN int md_tile_winograd_sum(const md_tile_shape *s, int elem, md_tile *p) {
         s->m2 != 3 || s->a_m1 != 1 || s->b_n != 1 || !md_winograd_steps(s, step, 0, 0, at)) {
         return 0;
     }
-    *p = (md_tile){.r1 = {s->m1, s->a_m1, 0, s->c_m1},
-                   .r2 = {s->m2, s->a_m2, 0, s->c_m2},
-                   .cols = {s->n, 0, s->b_n, s->c_n},
-                   .skip = {1, 0, 0, 0},
-                   .k0 = at[0],
-                   .k1 = at[1],
-                   .k2 = at[2],
-                   .b1 = {s->b1, s->a_b1, 0, s->c_b1},
-                   .b2 = {s->b2, s->a_b2, 0, s->c_b2},
-                   .elem = elem,
-                   .is = MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM | (s->flags & MD_TILE_NO_C),
-                   .block_rows = 3 * MD_WINOGRAD_CHANNELS,
-                   .block_cols = MD_WINOGRAD_VECTORS * line,
-                   .wide = MD_WINOGRAD_VECTORS,
-                   .kb1 = at[1].n,
-                   .kb2 = at[2].n,
-                   .chunks = 1};
+    *p = md_winograd_plan(s, at, elem);
+    p->is = MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM | (s->flags & MD_TILE_NO_C);
+    p->block_rows = 3 * MD_WINOGRAD_CHANNELS;
     const int64_t columns = md_winograd_columns(p), tiles = md_winograd_tiles(p);
     const int64_t panels = columns / (MD_WINOGRAD_VECTORS * 16 / elem); /* of any machine, most */
     const int64_t strips = 3 * p->block_rows * p->block_cols;
