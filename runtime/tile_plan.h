@@ -302,19 +302,17 @@ MD_FN void md_winograd_group(md_tile *p, int64_t bytes) {
 /* Do transformed tiles pay? They spare multiply-adds, there are many for each value that is
  * transformed, and what a team has is no more than the operands, weights twice, and half of that.
  */
-MD_FN int md_winograd_pays(const md_tile_shape *s, md_tile *p) {
+MD_FN int md_winograd_pays(const md_tile *p) {
     const int64_t channels = md_winograd_channels(p), rows = md_winograd_lines(p);
     const int64_t tiles = rows * md_winograd_tiles(p);
     const double places = (double)md_winograd_images(p) * (double)md_winograd_height(p) *
                           (double)md_winograd_width(p);
-    const double both = (double)channels * (double)s->n, products = 9 * places * both;
-    const double held = places * (double)(channels + s->n) + 18 * both;
-    p->is |= products > MD_TILE_SERIAL_NEAR ? MD_TILE_SHARED : 0;
-    p->is |= products >= MD_TILE_HELPED_FROM ? MD_TILE_HELPED : 0;
+    const double both = (double)channels * (double)p->cols.n, products = 9 * places * both;
+    const double held = places * (double)(channels + p->cols.n) + 18 * both;
     const int64_t team = md_tile_min(MD_TILE_WINOGRAD_TEAM, rows);
     const int64_t least =
         p->is & MD_TILE_WINOGRAD_SUM ? MD_TILE_WINOGRAD_SUMS : MD_TILE_WINOGRAD_LEAST;
-    return channels >= least && s->n >= least && tiles >= MD_TILE_WINOGRAD_TILES &&
+    return channels >= least && p->cols.n >= least && tiles >= MD_TILE_WINOGRAD_TILES &&
            products >= MD_TILE_WINOGRAD_FROM &&
            p->slice * p->elem <= MD_TILE_WINOGRAD_MOST &&
            100 * 16 * (double)tiles <= MD_TILE_WINOGRAD_WORTH * 9 * places &&
@@ -322,7 +320,12 @@ MD_FN int md_winograd_pays(const md_tile_shape *s, md_tile *p) {
 }
 
 /* What plans by transformed tiles have in common, of such summed axes: each is one block. */
-MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, int elem) {
+MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, int elem,
+                               int64_t is) {
+    const double products = (double)s->b1 * (double)s->b2 * (double)s->m1 * (double)s->m2 *
+                            (double)s->n * (double)at[0].n * (double)at[1].n * (double)at[2].n;
+    const int shared = products > MD_TILE_SERIAL_NEAR ? MD_TILE_SHARED : 0;
+    const int helped = products >= MD_TILE_HELPED_FROM ? MD_TILE_HELPED : 0;
     const md_tile p = {.r1 = {s->m1, s->a_m1, 0, s->c_m1},
                        .r2 = {s->m2, s->a_m2, 0, s->c_m2},
                        .cols = {s->n, 0, s->b_n, s->c_n},
@@ -333,6 +336,7 @@ MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, i
                        .b1 = {s->b1, s->a_b1, 0, s->c_b1},
                        .b2 = {s->b2, s->a_b2, 0, s->c_b2},
                        .elem = elem,
+                       .is = is | shared | helped,
                        .block_cols = MD_WINOGRAD_VECTORS * (64 / elem),
                        .wide = MD_WINOGRAD_VECTORS,
                        .kb1 = at[1].n,
@@ -341,27 +345,32 @@ MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, i
     return p;
 }
 
+/* What a worker has: a block of tiles and its products, or weights that it packs. */
+MD_FN void md_winograd_slice(md_tile *p) {
+    const int64_t line = 64 / p->elem, pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols;
+    p->group_at = md_tile_up(16 * md_winograd_next_x(p), line);
+    p->slice = p->group_at + md_tile_up(16 * md_winograd_next_c(p), line);
+    p->slice = pack > p->slice ? pack : p->slice;
+}
+
 /* The plan of windows of 3 x 3 places at stride 1 whose tiles are transformed; false: it is not
  * such a shape, or that does not pay. */
 MD_FN int md_tile_winograd(const md_tile_shape *s, int elem, md_tile *p) {
     const int other = MD_TILE_NO_C | MD_TILE_ACROSS | MD_TILE_HALF; /* than C in place */
     const int one = (s->b1 == 1 || s->b_b1 == 0) && (s->b2 == 1 || s->b_b2 == 0); /* Y for all */
-    const int64_t step[2] = {s->a_m1, s->a_m2}, line = 64 / elem;
+    const int64_t step[2] = {s->a_m1, s->a_m2};
     md_tile_axis at[3];
     if ((s->flags & other) || !one || s->c_n != 1 || s->c_m1 != s->m2 * s->c_m2 ||
         !md_winograd_steps(s, step, 3, 1, at) || at[0].x != 1) {
         return 0;
     }
-    *p = md_winograd_plan(s, at, elem);
-    p->is = MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD);
+    *p = md_winograd_plan(s, at, elem,
+                          MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD));
     p->block_rows = 2 * s->m2;
     md_winograd_group(p, 16 * md_winograd_tiles(p) * md_winograd_pitch(p) * elem);
-    const int64_t pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols; /* weights of a panel */
     p->partial = 16 * p->k0.n * md_winograd_columns(p);
-    p->group_at = md_tile_up(16 * md_winograd_next_x(p), line);
-    p->slice = p->group_at + md_tile_up(16 * md_winograd_next_c(p), line);
-    p->slice = pack > p->slice ? pack : p->slice;
-    return md_winograd_pays(s, p);
+    md_winograd_slice(p);
+    return md_winograd_pays(p);
 }
 
 /* The same of a sum over all places of images, of X at 3 x 3 shifts. */
@@ -374,8 +383,8 @@ MD_FN int md_tile_winograd_sum(const md_tile_shape *s, int elem, md_tile *p) {
         s->m2 != 3 || s->a_m1 != 1 || s->b_n != 1 || !md_winograd_steps(s, step, 0, 0, at)) {
         return 0;
     }
-    *p = md_winograd_plan(s, at, elem);
-    p->is = MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM | (s->flags & MD_TILE_NO_C);
+    *p = md_winograd_plan(
+        s, at, elem, MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM | (s->flags & MD_TILE_NO_C));
     p->block_rows = 3 * MD_WINOGRAD_CHANNELS;
     const int64_t columns = md_winograd_columns(p), tiles = md_winograd_tiles(p);
     const int64_t panels = columns / (MD_WINOGRAD_VECTORS * 16 / elem); /* of any machine, most */
@@ -385,7 +394,7 @@ MD_FN int md_tile_winograd_sum(const md_tile_shape *s, int elem, md_tile *p) {
     p->group_at = md_tile_up(4 * md_winograd_next_x(p), line);
     p->slice = p->group_at + 4 * (p->group * tiles * columns + panels * line);
     p->slice = strips > p->slice ? strips : p->slice;
-    return md_winograd_pays(s, p);
+    return md_winograd_pays(p);
 }
 
 /* The plan of a shape in normal form (see md_tile_normal; others are right but slower). elem is

@@ -267,17 +267,18 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
     const int64_t chains = (channels + MD_WINOGRAD_CHAIN - 1) / MD_WINOGRAD_CHAIN;                 \
     const int64_t each = (channels + chains - 1) / chains;                                         \
     (void)q0, (void)q1, (void)panels, (void)add, (void)room, (void)again, (void)ask;               \
-    for (int64_t at = p0 * 16; at < p1 * 16; at++) {                                               \
-        const int64_t p = at / 16, i = at % 16;                                                    \
+    int64_t many = 16;                                                                             \
+    /* if: WINOGRAD_SUM */                                                                         \
+    many = s->is & MD_TILE_WINOGRAD_SUM ? 4 : many;                                                \
+    /* end: WINOGRAD_SUM */                                                                        \
+    for (int64_t at = p0 * many; at < p1 * many; at++) {                                           \
+        const int64_t p = at / many, i = at % many;                                                \
         const REAL *y = (const REAL *)ys + at * channels * u.nr;                                   \
         REAL *m = strip + i * md_winograd_next_c(s) + (p - p0) * u.nr;                             \
         /* if: WINOGRAD_SUM */                                                                     \
         if (s->is & MD_TILE_WINOGRAD_SUM) {                                                        \
-            y = (const REAL *)ys + ((p - p0) * 4 + i) * md_winograd_next_y(s, u.nr);               \
+            y = (const REAL *)ys + (at - p0 * many) * md_winograd_next_y(s, u.nr);                 \
             m = strip + i * channels * ld + p * u.nr;                                              \
-            if (i > 3) {                                                                           \
-                continue;                                                                          \
-            }                                                                                      \
         }                                                                                          \
         /* end: WINOGRAD_SUM */                                                                    \
         for (int64_t t = t0; t < t1; t++) {                                                        \
@@ -347,6 +348,9 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
             const int64_t l = md_split(all, im, call->gm) + at % each * s->group;                  \
             const int64_t le = md_tile_min(l + s->group, md_split(all, im + 1, call->gm));         \
             const int64_t used = (le - l) * tiles, pe = md_split(panels, in + 1, call->gn);        \
+            if (l >= le) {                                                                         \
+                continue;                                                                          \
+            }                                                                                      \
             int64_t count = 0, row = 0;                                                            \
             for (int64_t k = l; k < le; k++) {                                                     \
                 const int64_t batch = k / lines;                                                   \
@@ -367,7 +371,7 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                 memset(v + i * md_winograd_next_x(s) + used * pitch, 0,                            \
                        (size_t)((row - used) * pitch) * sizeof *v);                                \
             }                                                                                      \
-            for (int64_t p = md_split(panels, in, call->gn); p < pe && l < le; p += dp) {          \
+            for (int64_t p = md_split(panels, in, call->gn); p < pe; p += dp) {                    \
                 const int64_t col = p * u.nr, pn = md_tile_min(p + dp, pe);                        \
                 const int64_t cols = md_tile_min(pn * u.nr, s->cols.n) - col;                      \
                 const int64_t whole = cols / (LANES) * (LANES);                                    \

@@ -197,20 +197,18 @@ MD_INLINE int64_t md_winograd_second(int64_t row) {
             const int64_t col = at % cuts * ld, cols = md_tile_min(ld, s->cols.n - col);           \
             const int64_t m_ld = md_winograd_columns(s), block_size = s->block_rows * ld;          \
             const REAL *m = (const REAL *)md_winograd_of(call)->common + c0 * m_ld + col;          \
-            NAME##_results(m, s->r1.n * m_ld, m_ld,                                                \
-                           slice, block_size, ld, channels,                                        \
-                           (cols + (LANES)-1) / (LANES) * (LANES));                                \
+            const int64_t width = (cols + (LANES)-1) / (LANES) * (LANES);                          \
+            NAME##_results(m, s->r1.n * m_ld, m_ld, slice, block_size, ld, channels, width);       \
             for (int64_t i = 0; i < 3; i++) {                                                      \
                 REAL *strip = slice + i * block_size;                                              \
-                REAL *c = (REAL *)call->c;                                                         \
                 epi(call->ctx, i, 3 * c0, 3 * channels, col, cols, strip, ld);                     \
                 /* if: SCATTERED */                                                                \
                 if (!(s->is & MD_TILE_NO_C)) {                                                     \
-                    SCATTER(s, strip, ld, c + i * (s->b1.n == 3 ? s->b1.c : s->b2.c), 3 * c0,      \
-                            3 * channels, col, cols);                                              \
+                    const int64_t shift = i * (s->b1.n == 3 ? s->b1.c : s->b2.c);                  \
+                    SCATTER(s, strip, ld, (REAL *)call->c + shift, 3 * c0, 3 * channels, col,      \
+                            cols);                                                                 \
                 }                                                                                  \
                 /* end: SCATTERED */                                                               \
-                (void)c;                                                                           \
             }                                                                                      \
         }                                                                                          \
     }

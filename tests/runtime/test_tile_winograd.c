@@ -59,11 +59,8 @@ static void turn_weights(Case *t, int form) {
 
 /* Blocks of more lines of tiles, as large images have them. */
 static void take_lines(md_tile *p, int64_t lines) {
-    const int64_t line = 64 / p->elem, pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols;
     p->group = md_tile_min(lines, md_winograd_lines(p));
-    p->group_at = md_tile_up(16 * md_winograd_next_x(p), line);
-    p->slice = p->group_at + md_tile_up(16 * md_winograd_next_c(p), line);
-    p->slice = pack > p->slice ? pack : p->slice;
+    md_winograd_slice(p);
 }
 
 static void test_random_windows(void **state) {
@@ -163,34 +160,22 @@ static double real_value(void) {
 static double rounding(Case *t, int64_t flags) {
     const md_tile_shape *s = &t->shape;
     double off = 0, all = 0;
-    float *a = malloc((size_t)t->a_size * sizeof *a), *b = malloc((size_t)t->b_size * sizeof *b);
-    float *c = malloc((size_t)t->c_size * sizeof *c);
-    assert_true(a != NULL && b != NULL && c != NULL);
     t->shape.flags = flags;
     t->plan = md_tile_plan(md_tile_normal(t->shape), 4);
-    t->scale = 0;
-    for (int64_t i = 0; i < t->a_size; i++) {
-        a[i] = (float)t->a[i];
-    }
-    for (int64_t i = 0; i < t->b_size; i++) {
-        b[i] = (float)t->b[i];
-    }
-    const size_t bytes = md_tile_workspace(&t->plan, 1) + 64;
-    char *work = aligned_alloc(64, bytes / 64 * 64);
+    assert_true(((t->plan.is & MD_TILE_WINOGRAD) != 0) == (flags != 0));
+    case_image(t);
+    char *work = aligned_alloc(64, md_tile_workspace(&t->plan, 1) / 64 * 64 + 64);
     assert_non_null(work);
     md_winograd_work works = {work + t->plan.partial * 4, work};
     void *given = flags & MD_TILE_WINOGRAD ? (void *)&works : work;
-    assert_true(((t->plan.is & MD_TILE_WINOGRAD) != 0) == (flags != 0));
-    md_tile_run(&t->plan, part_f32, a, b, c, t, given, NULL, 1);
-    for (int64_t i = 0; i < s->b1 * s->b2 * s->m1 * s->m2 * s->n; i++) {
-        const double by = (double)c[t->place[i]] - t->want[t->place[i]];
-        off += by * by;
-        all += t->want[t->place[i]] * t->want[t->place[i]];
-    }
-    free(a);
-    free(b);
-    free(c);
+    run_parts(&t->plan, part_f32, t->a_image, t->b_image, t->c_image, t, given, 1, 0);
+    case_drop_images(t); /* C is another one now */
     free(work);
+    for (int64_t i = 0; i < s->b1 * s->b2 * s->m1 * s->m2 * s->n; i++) {
+        const double want = t->want[t->place[i]], by = t->taken[i] - want;
+        off += by * by;
+        all += want * want;
+    }
     return sqrt(off / all);
 }
 

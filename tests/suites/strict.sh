@@ -73,9 +73,7 @@ entry run(x: [B, 32]) { return y = net(x); }
 END
 "$MDLC" --no-main "$scratch/alone.mdl" -o "$scratch/needs.c" || fail "a product for one thread" "does not compile"
 # With small odd sizes it is one for several threads.
-usual=yes
-"$MDLC" --version | grep -q '^build: usual$' || usual=no
-grep -q '^MD_.*md_tile_run' "$scratch/needs.c" && { [ $usual = no ] || ! grep -q md_team "$scratch/needs.c"; } && pass ||
+grep -q '^MD_.*md_tile_run' "$scratch/needs.c" && { ! usual_sizes || ! grep -q md_team "$scratch/needs.c"; } && pass ||
     fail "a product for one thread" "has no product, or what teams of threads need"
 check "a product for one thread" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/needs.c"
 needs samples/chars.mdl "data_check_windows stage_scalar"

@@ -17,7 +17,7 @@ weights() { # PROGRAM OUT [OPTION...]: trains; fails unless no page was added.
 flags="-O1 -march=native -ffp-contract=off"
 sed 's/budget 1 MiB;//; s/hidden = 128/hidden = 1024/' samples/digits.mdl >"$scratch/units.mdl"
 usual=yes # and with small odd sizes all products are large enough
-"$MDLC" --version | grep -q '^build: usual$' || usual=no
+usual_sizes || usual=no
 for name in digits residual chars units; do
     source=samples/$name.mdl steps=60
     case $name in units) source=$scratch/units.mdl steps=9 ;; esac # products large enough to be begun unit by unit

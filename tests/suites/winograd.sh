@@ -98,19 +98,15 @@ elif "$MDLC" "$scratch/turned.mdl" -o "$scratch/turned.c" && emitted "$scratch/t
     all=$(plans "$scratch/turned.c" WINOGRAD)
     [ "$all" = 5 ] && pass || fail "windows and weights in reverse" "$all plans with transformed tiles"
     cat >"$scratch/turned.py" <<'EOF'
-import array, random, struct, subprocess, sys
+import array, os, random, struct, subprocess, sys
+sys.path.insert(0, os.path.join("tests", "suites"))
+import npy
 program, folder = sys.argv[1:]
 r = random.Random(7)
 
-def npy(path, shape, data):
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
-    head += ' ' * (-(len(head) + 11) % 64) + '\n'
-    with open(path, 'wb') as f:
-        f.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(head)) + head.encode() + data.tobytes())
-
 x = array.array('f', [r.uniform(-1, 1) for _ in range(24 * 16 * 15 * 32)])
 w = array.array('f', [r.uniform(-1, 1) for _ in range(40 * 32 * 9)])
-npy(folder + '/x.npy', (24, 16, 15, 32), x)
+npy.write(folder + '/x.npy', (24, 16, 15, 32), x, 'f', '<f4')
 tap = {'e0': lambda p, q: (p, q), 'e1': lambda p, q: (2 - p, 2 - q), 'e2': lambda p, q: (2 - p, q),
        'e3': lambda p, q: (2 - p, 2 - q), 'e4': lambda p, q: (p, 2 - q)}
 weight = {'e0': lambda o, c, p, q: ((o * 32 + c) * 3 + p) * 3 + q, 'e2': lambda o, c, p, q: ((c * 40 + o) * 3 + 2 - p) * 3 + q,
@@ -118,7 +114,7 @@ weight = {'e0': lambda o, c, p, q: ((o * 32 + c) * 3 + p) * 3 + q, 'e2': lambda 
 weight['e1'] = weight['e0']
 shapes = {'e0': (40, 32, 3, 3), 'e1': (40, 32, 3, 3), 'e2': (32, 40, 3, 3), 'e3': (32, 40, 3, 3), 'e4': (3, 3, 32, 40)}
 for name in sorted(tap):
-    npy(folder + '/w.npy', shapes[name], w)
+    npy.write(folder + '/w.npy', shapes[name], w, 'f', '<f4')
     subprocess.run([program, name, '--in', 'x=' + folder + '/x.npy', '--in', 'w=' + folder + '/w.npy', '--out', folder + '/y.npy'],
                    check=True, stdout=subprocess.DEVNULL)
     data = open(folder + '/y.npy', 'rb').read()
