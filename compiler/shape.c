@@ -157,12 +157,16 @@ static Type shape_concat(const Query *q) {
     return t;
 }
 
-static Type shape_same(const Query *q) {
+static Type shape_same_any(const Query *q) {
     for (int k = 1; k < q->nin; k++) {
         REQUIRE(q, type_equal(*q->in[0]->type, *q->in[k]->type), "operand types differ");
     }
-    REQUIRE(q, q->in[0]->type->elem != TY_BOOL || q->op == OP_STOP, "not an operation on bool");
     return *q->in[0]->type;
+}
+
+static Type shape_same(const Query *q) {
+    REQUIRE(q, q->in[0]->type->elem != TY_BOOL, "not an operation on bool");
+    return shape_same_any(q);
 }
 
 static Type shape_same_float(const Query *q) {

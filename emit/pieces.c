@@ -333,8 +333,9 @@ static void need_piece(Pieces *p, int piece) {
     for (size_t i = 0; i < p->file[piece].count; i++) {
         const char *include = include_of(p->file[piece].lines[i]);
         if (include != NULL) {
-            size_t n = strcspn(include, "\"");
-            pieces_need(p, str_ndup(p->arena, include, n));
+            const char *name = str_ndup(p->arena, include, strcspn(include, "\""));
+            p->as[TEMPLATE_F32] = p->as[TEMPLATE_F32] || str_eq(name, template_name);
+            pieces_need(p, name);
         }
     }
 }

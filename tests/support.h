@@ -59,5 +59,12 @@ static inline double worse_gap(double a, double b) {
         fflush(stdout);                                                                            \
         skip();                                                                                    \
     } while (0)
+/* What a test expects holds with the usual sizes of blocks and thresholds alone (TUNED). */
+#define needs_usual_sizes()                                                                        \
+    do {                                                                                           \
+        if (ODD_SIZES) {                                                                           \
+            skip_because("small odd sizes cut this another way");                                  \
+        }                                                                                          \
+    } while (0)
 
 #endif

@@ -44,6 +44,11 @@ END
 grep -q '^MD_.*md_team_run(' "$scratch/parts.c" && pass || fail "loops of parts" "no loops go to threads"
 check "loops of parts" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/parts.c"
 
+# A product of 16 bits is the only one, and hands its sums to an epilogue of its own.
+echo 'entry f(x: bf16[256, 512], w: bf16[512, 512]) { return bf16(matmul(x, w)); }' >"$scratch/lone.mdl"
+"$MDLC" --no-main --runtime=whole "$scratch/lone.mdl" -o "$scratch/lone.c" || fail "only 16 bits" "does not compile"
+check "only 16 bits" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/lone.c"
+
 # Models with the names that locals of a kernel get.
 for name in parts sum row; do
     cp tests/suites/wide.mdl "$scratch/$name.mdl"

@@ -419,6 +419,12 @@ static Node *sample_bool1(const Want *w) {
     return apply(w->s, w->op, &x, 1);
 }
 
+static Node *sample_any1(const Want *w) {
+    Want later = *w;
+    later.variant -= NSHAPES + NINTS;
+    return later.variant < 0 ? sample_num1(w) : sample_bool1(&later);
+}
+
 static Node *sample_cast(const Want *w) {
     static const Elem from[] = {TY_F32, TY_F64, TY_I32, TY_F32, TY_BOOL, TY_F64, TY_I64, TY_U8};
     static const Elem to[] = {TY_F64, TY_F32, TY_F32, TY_I32, TY_F32, TY_BOOL, TY_U8, TY_I32};

@@ -308,11 +308,21 @@ static void bounds2(OpCode op, Val a, Val b, Val *out) {
                                         : (Val){out->node, -INFINITY, INFINITY};
 }
 
-static bool op_same(Gen *gen, OpCode op, Val *out) {
+/* Values of any element type, which stay as they are. */
+static bool op_same_any(Gen *gen, OpCode op, Val *out) {
     if (op == OP_STOP && gen->smooth) {
         return false;
     }
-    Val a = op == OP_STOP ? gen_any(gen) : number(gen), b = a;
+    Val a = gen_any(gen);
+    if (!accepted(gen, op, &a.node, 1, NULL, *a.node->type, out)) {
+        return false;
+    }
+    bounds2(op, a, a, out);
+    return true;
+}
+
+static bool op_same(Gen *gen, OpCode op, Val *out) {
+    Val a = number(gen), b = a;
     bool kink = op == OP_ABS || op == OP_MIN || op == OP_MAX || op == OP_SIGN;
     a = kink ? off_kink(gen, a) : a;
     if (op_info[op].nin == 2) {

@@ -11,6 +11,7 @@
 #include "compiled.h"
 #include "compiler/kernel.h"
 #include "runtime/tile.h"
+#include "tests/support.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +181,7 @@ static void test_stacks(void **state) {
  * count; no border, and one of other values, do not. */
 static void test_borders(void **state) {
     (void)state;
+    needs_usual_sizes();
     EXPECT("use nn;\nmodel net(x: [64, 16, 12, 12]) -> [64, 32, 12, 12] {\n"
            "    return x |> c: conv2d(32, k = 3, pad = 1);\n}\n"
            "entry f(x: [64, 16, 12, 12]) { return net(x); }\n",
@@ -233,6 +235,7 @@ static int64_t product_flags(const StepList *list, const char *name) {
  * a dilation tiles are transformed, where there are enough of them. */
 static void test_batched(void **state) {
     (void)state;
+    needs_usual_sizes();
     static const struct {
         int images, channels, side, dilation;
         int64_t want; /* of the product and of its adjoint by the input */

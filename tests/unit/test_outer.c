@@ -10,6 +10,7 @@
 #include "compiled.h"
 #include "compiler/kernel.h"
 #include "passes/schedule/product.h"
+#include "tests/support.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static void test_axis(void **state) {
 
 static void test_nominal(void **state) {
     (void)state;
+    needs_usual_sizes();
     const md_tile one = product(200, 32, 32, 32, 1, 32, 1);
     const md_tile other = product(5000, 32, 32, 32, 1, 32, 1);
     const md_tile of_one = product_nominal(&one), of_other = product_nominal(&other);

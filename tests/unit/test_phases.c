@@ -203,7 +203,9 @@ static const char *harm(Program *p, Harm which) {
         need[1].params -= 512, need[1].total -= 512;
         return "in phase 1, which is there in 2 to 2";
     case WRONG: init_of(p, 2)->entry->begins = 1; return "init_phase_3 touches";
-    case LARGEST: p->total_bytes = need[1].total; return "the totals do not add up";
+    case LARGEST: /* not that of the largest phase */
+        p->total_bytes = need[need[1].total == p->total_bytes ? 0 : 1].total;
+        return "the totals do not add up";
     case PHASE:
         need[1].state -= 64, need[1].total -= 64;
         return "the totals of a phase do not add up";

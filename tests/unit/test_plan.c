@@ -543,12 +543,13 @@ static void move_step(ProgramEntry *e, Step *step, int to) {
  * check of the loss, or of rows of another size. */
 static void test_pushes(void **state) {
     (void)state;
-    static const char *const expected[] = {NULL,
-                                           "pushes to x again",
-                                           "behind its next cursor",
-                                           "touches x later than it may",
-                                           "is written before step",
-                                           "pushes no rows of x"};
+    static const char *const expected[] = {
+        NULL,
+        "pushes to x again",
+        "behind its next cursor",
+        TUNED("touches x later than it may", "later than it may"),
+        "is written before step",
+        "pushes no rows of x"};
     for (int kind = 0; kind < (int)(sizeof expected / sizeof *expected); kind++) {
         Dumped m;
         Arena arena = {0};
@@ -651,9 +652,10 @@ static void test_refusals(void **state) {
             first->lowered = INT32_MAX; /* as if it belonged there */
             move_step(e, first, kind == 1 ? e->step.count - 1 : e->step.count - 2);
         }
-        const char *expected = kind == 1   ? "the range of i is not looked at before it is used"
-                               : kind == 3 ? "checks what is given"
-                                           : NULL;
+        const char *expected = kind == 1 ? "the range of i is not looked at before it is used"
+                               : kind == 3
+                                   ? TUNED("checks what is given", "has written count_next there")
+                                   : NULL;
         assert_fault(&arena, p, expected, kind);
         arena_free(&arena);
         dumped_done(&m);
@@ -719,18 +721,12 @@ static void test_times(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_pushes),
-        cmocka_unit_test(test_rows_in_use),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_device),
-        cmocka_unit_test(test_plans_are_deterministic),
-        cmocka_unit_test(test_each_fault),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_order_in_a_loop),
-        cmocka_unit_test(test_two_results_of_one_operand),
+        cmocka_unit_test(test_times),           cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_budgets),         cmocka_unit_test(test_pushes),
+        cmocka_unit_test(test_rows_in_use),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_device),          cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "compiler/kernel.h"
 #include "passes/schedule/schedule.h"
 #include "runtime/tile.h"
+#include "tests/support.h"
 
 #include <string.h>
 
@@ -82,6 +83,7 @@ static Found found_in(const char *text) {
 
 static void test_causal(void **state) {
     (void)state;
+    needs_usual_sizes();
     EXPECT(HEAD "    return attend(q, k, v, causal = true);\n}\n", 1, 1, 2);
     EXPECT(HEAD "    return attend(q, k, v);\n}\n", 0, 0, 0);
     /* Scores and their derivative, probabilities and what is made of them. */
@@ -100,6 +102,7 @@ static void test_causal(void **state) {
 /* What is read where nobody ends is stored. */
 static void test_readers(void **state) {
     (void)state;
+    needs_usual_sizes();
     /* By a caller; by a sum of all; by a row or an element that is picked; by a slice that begins
      * elsewhere: the probabilities, and scores that only the softmax reads stay as they were. */
     EXPECT(HEAD SCORES SOFT("j <= i") VALUES "    return y = y, p = p;\n}\n", 1, 0, 1);
@@ -124,6 +127,7 @@ static void test_readers(void **state) {
 /* A kernel is one for all its calls: one that is read as a whole keeps the zeros of all. */
 static void test_calls(void **state) {
     (void)state;
+    needs_usual_sizes();
 #define TWICE(last)                                                                                \
     HEAD SCORES SOFT("j <= i") VALUES "    s2[b, i, j] = sum[c] k[b, i, c] * q[b, j, c];\n"        \
                                       "    m2[b, i, j] = select(j <= i, s2[b, i, j], -inf);\n"     \
@@ -136,6 +140,7 @@ static void test_calls(void **state) {
 /* Layers in a loop, whose adjoint reads what is stacked. */
 static void test_stacks(void **state) {
     (void)state;
+    needs_usual_sizes();
     EXPECT("use nn;\n"
            "layer block(x: [b, t, n]) -> [b, t, n] {\n"
            "    return x + (a: multihead_attention(x, 2, causal = true));\n}\n"
