@@ -193,7 +193,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
                 i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
             if (last && uneven) {
                 turns_even(s, inner->axis, digit);
-            } else {
+            } else if (n->axes >> inner->axis & 1) {
                 line(s, "    const int64_t %s = %s;", s->axis[inner->axis], digit);
             }
         }

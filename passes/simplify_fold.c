@@ -37,6 +37,11 @@ static Node *fold_of_fold(Graph *g, const Node *n, Node *const *in) {
     return node_fold(g, n->op, x->in[0], axes);
 }
 
+/* Where the largest or least of one is, whatever it is. */
+static Node *place_of_one(Graph *g, const Node *n, Node *const *in) {
+    return in[0]->type->dim[n->attr->axis] == 1 ? node_full(g, *n->type, 0) : NULL;
+}
+
 /* Elements along `axes`. */
 static double count_along(const Node *x, uint32_t axes) {
     double count = 1;
@@ -576,6 +581,8 @@ const SimplifyRow simplify_folds[] = {
     {OP_FMIN, fold_of_broadcast},
     {OP_FMAX, extreme_of_ordered},
     {OP_FMIN, extreme_of_ordered},
+    {OP_ARGMAX, place_of_one},
+    {OP_ARGMIN, place_of_one},
     {OP_SUM, sum_of_neg},
     {OP_SUM, sum_of_scaled},
     {OP_SUM, sum_of_scaled_factor},

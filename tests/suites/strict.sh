@@ -49,6 +49,20 @@ echo 'entry f(x: bf16[256, 512], w: bf16[512, 512]) { return bf16(matmul(x, w));
 "$MDLC" --no-main --runtime=whole "$scratch/lone.mdl" -o "$scratch/lone.c" || fail "only 16 bits" "does not compile"
 check "only 16 bits" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/lone.c"
 
+# Axes of one element: no index of a loop on threads and no value is named that nobody reads.
+cat >"$scratch/ones.mdl" <<'END'
+entry place(x: [400, 300, 1]) {
+    m[k] = max[i, j] x[i, j, k];
+    return argmin(m);
+}
+entry picked(x: [2, 1, 524288], i: u8[2, 3] in 0..1, u: [2, 3, 524288]) {
+    y[b, k, c] = x[b, i[b, k], c];
+    return vjp(y, x, u);
+}
+END
+"$MDLC" --threads=8 --no-main "$scratch/ones.mdl" -o "$scratch/ones.c" || fail "axes of one element" "does not compile"
+check "axes of one element" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/ones.c"
+
 # Models with the names that locals of a kernel get.
 for name in parts sum row; do
     cp tests/suites/wide.mdl "$scratch/$name.mdl"

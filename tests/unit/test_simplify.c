@@ -100,6 +100,9 @@ static Node *twice(Pattern *p, OpCode op, uint32_t first, uint32_t then) {
 static Node *unit_fold(Pattern *p, OpCode op) {
     return node_fold(p->g, op, shaped(p, p->lot, 1, 12, 12), 3);
 }
+static Node *place_of_one(Pattern *p, OpCode op) {
+    return node_argfold(p->g, op, shaped(p, p->lot, 1, 12, 12), 0);
+}
 static Node *window_of_one(Pattern *p) {
     return node_window(p->g, p->x, 0, 2, 1, -1, 5, 1, BORDER_NONE, 0);
 }
@@ -272,6 +275,8 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       sum(p, m2(p, OP_SUB, centred(p, p->lot), m1(p, OP_EXP, p->lot)), 1))                         \
     P("max of x + row", RANGE, extreme(p, OP_FMAX, m2(p, OP_ADD, p->x, rows(p, p->row, 0))))       \
     P("min of max(x, 0)", ZERO_SIGN, extreme(p, OP_FMIN, m2(p, OP_MAX, p->x, num(p, 0))))          \
+    P("place of the largest of one", SAME, place_of_one(p, OP_ARGMAX))                             \
+    P("place of the least of one", SAME, place_of_one(p, OP_ARGMIN))                               \
     P("pool of x - row", RANGE, pool(p, m2(p, OP_SUB, p->x, rows(p, p->row, 0))))                  \
     P("pool of turned", ZERO_SIGN, pool(p, turned(p, m2(p, OP_MAX, p->x, rows(p, p->row, 1)))))    \
     P("sum of pad", SAME, sum(p, padded(p, p->y, 2, 1), 1))                                        \

@@ -5,45 +5,59 @@ static int strip_unread_refused(const strip_unread *m) {
     return m != NULL && !m->bound ? STRIP_UNREAD_ERR_STATE : STRIP_UNREAD_ERR_ARGUMENT;
 }
 
-/* strip_unread.mdl:14  n2: f32[1, 1] = core.contract(n1, n1, a = "abcd", b = "abcd", to = "ad")  [1, 1] */
-static void strip_unread_product(uint8_t *MD_RESTRICT argmax, float *MD_RESTRICT product,
-        const float *MD_RESTRICT x1) {
-    float sum = 0.0f;
-    for (int64_t k = 0; k < 15; k++) {
-        const float x1_value = x1[k];
-        sum += x1_value * x1_value;
-    }
-    product[0] = sum;
-    argmax[0] = 0;
-}
+/* strip_unread.mdl:4  z[i, j] = select(j < 600, u8(a[j]), u8(y[i, j]))  [128, 96] */
+typedef struct {
+    uint8_t *out;
+    const float *a;
+} strip_unread_f_out_2_args;
 
-/* strip_unread.mdl:14  n2: f32[1, 1] = core.contract(n1, n1, a = "abcd", b = "abcd", to = "ad")  [1, 1, 15, 1] */
-static void strip_unread_call1_out6(float *out6, const uint8_t *MD_RESTRICT argmax,
-        const float *x1, int64_t n) {
-    const float t = 0 == argmax[0] ? 1.0f : 0.0f;
-    MD_IVDEP
-    for (int64_t i = 0; i < n; i++) {
-        out6[i] = t * x1[i] * 2.0f;
+static void strip_unread_f_out_2_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+    int64_t cols, float *strip, int64_t ld) {
+    const strip_unread_f_out_2_args args = *(const strip_unread_f_out_2_args *)ctx;
+    (void)batch;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        float *block = strip + (m - m0) * ld;
+        MD_IVDEP
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            args.out[m * 96 + n] = (uint8_t)md_to_i64(args.a[n]);
+        }
+        (void)block;
     }
 }
 
-/* strip_unread_call1: 2 steps, 128 bytes of arena, 61 FLOPs, line 11 */
-int strip_unread_call1(strip_unread *m, const strip_unread_call1_in *in, strip_unread_call1_out *out) {
-    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x1 == NULL) {
+static const md_tile strip_unread_f_out_2_tile = {
+    MD_TILE_ROWS(128, /* A */ 64, /* C */ 96), MD_TILE_COLUMNS(96, /* B */ 1, /* C */ 1),
+    MD_TILE_SUM(64, /* A */ 1, /* B */ 96), MD_TILE_NO_BATCH, sizeof(float), MD_TILE_NO_C,
+    MD_TILE_BLOCKS(/* rows */ 128, /* columns */ 96, /* vectors */ 2, /* sum */ 64),
+    MD_TILE_WORK(/* strip */ 0, /* turned */ 12288, /* all */ 12288)
+};
+MD_TILE_PART(strip_unread_f_out_2, strip_unread_f_out_2_tile, md_tile_part_f32, strip_unread_f_out_2_epilogue)
+
+static void strip_unread_f_out_2(uint8_t *out, float *panels, const float *x, const float *w,
+        const float *a) {
+    strip_unread_f_out_2_args args = {out, a};
+    md_tile_run(&strip_unread_f_out_2_tile, strip_unread_f_out_2_part, x, w, NULL, &args, panels,
+        NULL, 8);
+}
+
+/* strip_unread_f: 1 steps, 49152 bytes of arena, 1572864 FLOPs, line 2 */
+int strip_unread_f(strip_unread *m, const strip_unread_f_in *in, strip_unread_f_out *out) {
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
+            in->a == NULL) {
         return strip_unread_refused(m);
     }
     /* inputs */
-    const float *x1 = in->x1; /* [15, 1, 1, 1] */
+    const float *x = in->x; /* [128, 64] */
+    const float *w = in->w; /* [64, 96] */
+    const float *a = in->a; /* [96] */
     /* results */
-    float *out6 = MD_AT(float, m->io, 0); /* [1, 1, 15, 1] */
+    uint8_t *out_ = MD_AT(uint8_t, m->io, 0); /* [128, 96] */
     /* arena */
-    uint8_t *argmax = MD_AT(uint8_t, m->arena, 0); /* u8 to 1, steps 0..1 */
-    float *product = MD_AT(float, m->arena, 64); /* [1, 1] to 68, steps 0..0, workspace */
+    float *panels = MD_AT(float, m->arena, 0); /* [12288] to 49152, steps 0..0, workspace */
 
-    /* line 14: n2: f32[1, 1] = core.contract(n1, n1, a = "abcd", b = "abcd", to = "ad") */
-    strip_unread_product(argmax, product, x1); /* 0 */
-    strip_unread_call1_out6(out6, argmax, x1, 15); /* 1 */
-    out->out6 = out6;
+    /* line 4: z[i, j] = select(j < 600, u8(a[j]), u8(y[i, j])) */
+    strip_unread_f_out_2(out_, panels, x, w, a); /* 0 */
+    out->out = out_;
     return STRIP_UNREAD_OK;
 }
 
