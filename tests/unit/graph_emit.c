@@ -9,6 +9,7 @@
 #include "passes/check.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
+#include "passes/schedule/schedule.h"
 #include "runtime/half.h"
 #include "tests/support.h"
 
@@ -254,6 +255,8 @@ bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOption
         free(messages);
         return false;
     }
+    kernels_unread(p);
+    kernels_many(p, false);
     pass_plan(p, false, -1);
     program_names(p);
     const char *wrong = check_program(&compile.arena, p);
