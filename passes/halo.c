@@ -280,8 +280,12 @@ static int channels(const Node *n, const Halo *h) {
     while (first > 0 && (h->lo[first - 1] != 0 || h->hi[first - 1] != 0)) {
         first--;
     }
-    bool last = first < rank && first > 1 && op_info[n->op].cls != CLASS_MAP;
-    return last && n->type->dim[first - 1] >= LEAST_CHANNELS ? first - 1 : -1;
+    const bool last = first < rank && op_info[n->op].cls != CLASS_MAP;
+    int axis = first - 1;
+    while (axis > 1 && n->type->dim[axis] == 1) { /* of groups of one channel */
+        axis--;
+    }
+    return last && axis > 0 && n->type->dim[axis] >= LEAST_CHANNELS ? axis : -1;
 }
 
 /* With the border around it. Channels lie side by side: taps are read in one run. */

@@ -258,6 +258,11 @@ static Node *overlap_add_rule(Graph *g, const Node *n, Node *const *in) {
 static Node *pad_rule(Graph *g, const Node *n, Node *const *in) {
     Turn t = channels_turn(in[0]);
     int64_t lo[MD_RANK], hi[MD_RANK];
+    for (int i = t.axis; n->in[0]->op == OP_PERMUTE && i < t.axis + t.count; i++) {
+        if (n->attr->lo[i] != 0 || n->attr->hi[i] != 0) {
+            return NULL; /* places, which lie behind the channels until they are copied (halo.c) */
+        }
+    }
     turn_list(t, n->type->rank, n->attr->lo, lo);
     turn_list(t, n->type->rank, n->attr->hi, hi);
     return turn_view(g, node_pad(g, in[0]->in[0], lo, hi, n->attr->border, n->attr->value), t);

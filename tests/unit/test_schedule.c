@@ -154,6 +154,34 @@ static void test_volumes(void **state) {
     }
 }
 
+/* Channels of what a caller gives, and of a 1x1 convolution of that, lie in front of the places: the
+ * copy with a border turns them, and a depthwise convolution and its gradients are loops along them,
+ * no products of single rows. */
+static void test_given_channels(void **state) {
+    (void)state;
+    static const struct {
+        const char *layers;
+        int tiles; /* of the 1x1 convolution, and its gradient by the weights */
+    } of[] = {
+        {"l: conv2d(64, 3, pad = 1, groups = 64)", 0},
+        {"l: conv2d(64, 5, pad = 2, groups = 64)", 0},
+        {"l: conv2d(64, 3, pad = 1, stride = 2, groups = 64)", 0},
+        {"c: conv2d(64, 1) |> l: conv2d(64, 3, pad = 1, groups = 64)", 2},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "use nn;\nmodel net(x: [8, 64, 28, 28]) { return x |> %s; }\n"
+                 "entry f(x: [8, 64, 28, 28]) {\n    y = net(x);\n    return y = y,\n"
+                 "        %s dw = vjp(y, net.l.weight, cos(y));\n}\n",
+                 of[i].layers, of[i].tiles > 0 ? "dc = vjp(y, net.c.weight, cos(y))," : "");
+        const Shape shape = shapes_of(text);
+        if (shape.tiles != of[i].tiles) {
+            fail_msg("%d products: %s", shape.tiles, of[i].layers);
+        }
+    }
+}
+
 /* Windows along vectors of channels ask for lines of a tensor that no cache holds, read or written:
  * of those of a window the last one alone. */
 static void test_ahead(void **state) {
@@ -269,11 +297,11 @@ static void test_launches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_shared_rows),
-        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_launches), cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_product),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_ahead),          cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_launches),       cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_given_channels), cmocka_unit_test(test_far_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,24 +7,26 @@ static int stored_apart_refused(const stored_apart *m) {
 
 /* stored_apart.mdl:6  model net(x: [B, C, N, N]) -> [B, C, N, N] { return x |> c: conv2d(C, k = 3, pad = 1, use_  [2, 8, 8, 16] */
 static const md_tile stored_apart_c_conv2d_tile = {
-    MD_TILE_ROWS2(8, /* A */ 10, /* C */ 128, 8, /* A */ 1, /* C */ 16),
+    MD_TILE_ROWS2(8, /* A */ 160, /* C */ 128, 8, /* A */ 16, /* C */ 16),
     MD_TILE_COLUMNS(16, /* B */ 144, /* C */ 1),
-    MD_TILE_SUM3(16, /* A */ 100, /* B */ 9, 3, /* A */ 10, /* B */ 3, 3, /* A */ 1, /* B */ 1),
+    MD_TILE_SUM3(3, /* A */ 160, /* B */ 3, 3, /* A */ 16, /* B */ 1, 16, /* A */ 1, /* B */ 9),
     MD_TILE_BATCH(2, /* A */ 1600, /* B */ 0, /* C */ 1024), sizeof(float),
     MD_TILE_IN_PLACE | MD_TILE_PACKED,
-    MD_TILE_BLOCKS2(/* rows */ 64, /* columns */ 32, /* vectors */ 2, /* sum */ 3, /* sum */ 3),
-    MD_TILE_BAND(/* strip */ 144, /* turned */ 144, /* all */ 144, MD_BAND_ROW_STEP1, /* from */ 10, /* until */ 90)
+    MD_TILE_BLOCKS2(/* rows */ 64, /* columns */ 32, /* vectors */ 2, /* sum */ 3, /* sum */ 16),
+    MD_TILE_BAND(/* strip */ 768, /* turned */ 768, /* all */ 768, MD_BAND_ROW_STEP0, /* from */ 160, /* until */ 1440)
 };
 MD_TILE_PART(stored_apart_c_conv2d, stored_apart_c_conv2d_tile, md_tile_part_f32, md_tile_none_f32)
 
 static void stored_apart_c_conv2d(float *MD_RESTRICT out, float *MD_RESTRICT halo,
         float *MD_RESTRICT panels, const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
-    for (int64_t i = 0; i < 32; i++) {
+    for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 10; i_2++) {
-            const int t = i_2 - 1 >= 0 && i_2 - 1 < 8;
-            MD_IVDEP
             for (int64_t i_3 = 0; i_3 < 10; i_3++) {
-                halo[i * 100 + i_2 * 10 + i_3] = (t & (i_3 - 1 >= 0 && i_3 - 1 < 8)) ? x[i * 64 + i_2 * 8 + i_3 - 9] : 0.0f;
+                const int t = (i_2 - 1 >= 0 && i_2 - 1 < 8) & (i_3 - 1 >= 0 && i_3 - 1 < 8);
+                MD_IVDEP
+                for (int64_t i_4 = 0; i_4 < 16; i_4++) {
+                    halo[i * 1600 + i_2 * 160 + i_3 * 16 + i_4] = t ? x[i * 1024 + i_2 * 8 + i_3 + i_4 * 64 - 9] : 0.0f;
+                }
             }
         }
     }
@@ -70,24 +72,26 @@ static void stored_apart_c_weight_conv2d_sgd_epilogue(void *ctx, int64_t batch, 
 }
 
 static const md_tile stored_apart_c_weight_conv2d_sgd_tile = {
-    MD_TILE_ROWS2(16, /* A */ 100, /* C */ 9, 3, /* A */ 1, /* C */ 1),
+    MD_TILE_ROWS2(16, /* A */ 1, /* C */ 9, 3, /* A */ 16, /* C */ 1),
     MD_TILE_COLUMNS(16, /* B */ 1, /* C */ 144),
-    MD_TILE_SUM3(2, /* A */ 1600, /* B */ 1024, 8, /* A */ 10, /* B */ 128, 8, /* A */ 1, /* B */ 16),
-    MD_TILE_BATCH(3, /* A */ 10, /* B */ 0, /* C */ 3), sizeof(float), MD_TILE_NO_C,
+    MD_TILE_SUM3(2, /* A */ 1600, /* B */ 1024, 8, /* A */ 160, /* B */ 128, 8, /* A */ 16, /* B */ 16),
+    MD_TILE_BATCH(3, /* A */ 160, /* B */ 0, /* C */ 3), sizeof(float), MD_TILE_NO_C,
     MD_TILE_BLOCKS2(/* rows */ 48, /* columns */ 32, /* vectors */ 2, /* sum */ 8, /* sum */ 8),
-    MD_TILE_BAND(/* strip */ 0, /* turned */ 1536, /* all */ 1536, MD_BAND_BATCH2_STEP1, /* from */ 10, /* until */ 90)
+    MD_TILE_BAND(/* strip */ 0, /* turned */ 1536, /* all */ 1536, MD_BAND_BATCH2_STEP1, /* from */ 160, /* until */ 1440)
 };
 MD_TILE_PART(stored_apart_c_weight_conv2d_sgd, stored_apart_c_weight_conv2d_sgd_tile, md_tile_part_f32, stored_apart_c_weight_conv2d_sgd_epilogue)
 
 static void stored_apart_c_weight_conv2d_sgd(float *weight_next, float *MD_RESTRICT halo,
         float *MD_RESTRICT panels, const float *MD_RESTRICT x, const float *MD_RESTRICT out,
         const float *weight) {
-    for (int64_t i = 0; i < 32; i++) {
+    for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 10; i_2++) {
-            const int t = i_2 - 1 >= 0 && i_2 - 1 < 8;
-            MD_IVDEP
             for (int64_t i_3 = 0; i_3 < 10; i_3++) {
-                halo[i * 100 + i_2 * 10 + i_3] = (t & (i_3 - 1 >= 0 && i_3 - 1 < 8)) ? x[i * 64 + i_2 * 8 + i_3 - 9] : 0.0f;
+                const int t = (i_2 - 1 >= 0 && i_2 - 1 < 8) & (i_3 - 1 >= 0 && i_3 - 1 < 8);
+                MD_IVDEP
+                for (int64_t i_4 = 0; i_4 < 16; i_4++) {
+                    halo[i * 1600 + i_2 * 160 + i_3 * 16 + i_4] = t ? x[i * 1024 + i_2 * 8 + i_3 + i_4 * 64 - 9] : 0.0f;
+                }
             }
         }
     }
@@ -119,9 +123,9 @@ int stored_apart_fit(stored_apart *m, const stored_apart_fit_in *in, stored_apar
     int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
     float *c_out = MD_AT(float, m->arena, 12800); /* [2, 8, 8, 16] to 20992, steps 0..3 */
-    float *halo = MD_AT(float, m->arena, 0); /* [2, 16, 10, 10] to 12800, steps 0..0, workspace */
-    float *panels = MD_AT(float, m->arena, 20992); /* [144] to 21568, steps 0..0, workspace */
-    float *halo_2 = MD_AT(float, m->arena, 0); /* [2, 16, 10, 10] to 12800, steps 3..3, workspace */
+    float *halo = MD_AT(float, m->arena, 0); /* [2, 10, 10, 16] to 12800, steps 0..0, workspace */
+    float *panels = MD_AT(float, m->arena, 20992); /* [768] to 24064, steps 0..0, workspace */
+    float *halo_2 = MD_AT(float, m->arena, 0); /* [2, 10, 10, 16] to 12800, steps 3..3, workspace */
     float *panels_2 = MD_AT(float, m->arena, 20992); /* [1536] to 27136, steps 3..3, workspace */
 
 

@@ -5,17 +5,19 @@ static int volume_refused(const volume *m) {
     return m != NULL && !m->bound ? VOLUME_ERR_STATE : VOLUME_ERR_ARGUMENT;
 }
 
-/* volume.mdl:4  model net(x: [4, 8, 8, 6, 10]) { return x |> c: conv3d(16, 3, pad = 1, stride = [1, 2, 1])  [4, 1, 8, 10, 7, 12] */
+/* volume.mdl:4  model net(x: [4, 8, 8, 6, 10]) { return x |> c: conv3d(16, 3, pad = 1, stride = [1, 2, 1])  [4, 1, 10, 7, 12, 8] */
 MD_NOINLINE void volume_copy_c_pad_loop(float *MD_RESTRICT pad, const float *MD_RESTRICT x,
         int part, int parts) {
-    const int64_t i_end = md_split(32, part + 1, parts);
-    for (int64_t i = md_split(32, part, parts); i < i_end; i++) {
-        for (int64_t i_2 = 0; i_2 < 10; i_2++) {
-            for (int64_t i_3 = 0; i_3 < 7; i_3++) {
-                const int t = (i_2 - 1 >= 0 && i_2 - 1 < 8) & (i_3 - 1 >= 0);
+    const int64_t at_end = md_split(40, part + 1, parts);
+    for (int64_t at = md_split(40, part, parts); at < at_end; at++) {
+        const int64_t i = at / 10;
+        const int64_t i_2 = at % 10;
+        for (int64_t i_3 = 0; i_3 < 7; i_3++) {
+            for (int64_t i_4 = 0; i_4 < 12; i_4++) {
+                const int t = ((i_2 - 1 >= 0 && i_2 - 1 < 8) & (i_3 - 1 >= 0)) & (i_4 - 1 >= 0 && i_4 - 1 < 10);
                 MD_IVDEP
-                for (int64_t i_4 = 0; i_4 < 12; i_4++) {
-                    pad[i * 840 + i_2 * 84 + i_3 * 12 + i_4] = (t & (i_4 - 1 >= 0 && i_4 - 1 < 10)) ? x[i * 480 + i_2 * 60 + i_3 * 10 + i_4 - 71] : 0.0f;
+                for (int64_t i_5 = 0; i_5 < 8; i_5++) {
+                    pad[i * 6720 + i_2 * 672 + i_3 * 96 + i_4 * 8 + i_5] = t ? x[i * 3840 + i_2 * 60 + i_3 * 10 + i_4 + i_5 * 480 - 71] : 0.0f;
                 }
             }
         }
@@ -23,11 +25,12 @@ MD_NOINLINE void volume_copy_c_pad_loop(float *MD_RESTRICT pad, const float *MD_
 }
 
 static void volume_copy_c_pad(float *MD_RESTRICT pad, const float *MD_RESTRICT x, md_pace *pace) {
-    const int parts = md_team(pace, 8);
+    const int team = md_team(pace, 8);
+    const int parts = team < 4 ? team : 4;
     if (parts == 1) {
         volume_copy_c_pad_loop(pad, x, 0, 1);
     } else {
-        MD_OMP(parallel for schedule(static, 1) num_threads(parts))
+        MD_OMP(parallel for schedule(static, 1) num_threads(team))
         for (int part = 0; part < parts; part++) {
             const double begun = md_part_begin(pace, part);
             volume_copy_c_pad_loop(pad, x, part, parts);
@@ -57,13 +60,13 @@ static void volume_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64
 }
 
 static const md_tile volume_main_out_tile = {
-    MD_TILE_ROWS2(3, /* A */ 24, /* C */ 10, 10, /* A */ 1, /* C */ 1),
+    MD_TILE_ROWS2(3, /* A */ 192, /* C */ 10, 10, /* A */ 8, /* C */ 1),
     MD_TILE_COLUMNS(16, /* B */ 216, /* C */ 240),
-    MD_TILE_SUM4(3, /* A */ 588, /* B */ 0, 24, /* A */ 84, /* B */ 9, 3, /* A */ 12, /* B */ 3, 3, /* A */ 1, /* B */ 1),
-    MD_TILE_BATCH2(4, /* A */ 6720, /* B */ 0, /* C */ 3840, 8, /* A */ 84, /* B */ 0, /* C */ 30),
+    MD_TILE_SUM4(3, /* A */ 384, /* B */ 0, 9, /* A */ 96, /* B */ 3, 3, /* A */ 8, /* B */ 1, 8, /* A */ 1, /* B */ 27),
+    MD_TILE_BATCH2(4, /* A */ 6720, /* B */ 0, /* C */ 3840, 8, /* A */ 672, /* B */ 0, /* C */ 30),
     sizeof(float), MD_TILE_SHARED | MD_TILE_IN_PLACE | MD_TILE_PACKED | MD_TILE_ACROSS,
-    MD_TILE_BLOCKS2(/* rows */ 30, /* columns */ 32, /* vectors */ 2, /* sum */ 3, /* sum */ 3),
-    MD_TILE_WORK(/* strip */ 144, /* turned */ 1104, /* all */ 1104)
+    MD_TILE_BLOCKS2(/* rows */ 30, /* columns */ 32, /* vectors */ 2, /* sum */ 3, /* sum */ 8),
+    MD_TILE_WORK(/* strip */ 384, /* turned */ 1344, /* all */ 1344)
 };
 MD_TILE_PART(volume_main_out, volume_main_out_tile, md_tile_part_f32, volume_main_out_epilogue)
 
@@ -74,7 +77,7 @@ static void volume_main_out(float *out, float *panels, const float *pad, const f
         pace, 8);
 }
 
-/* volume_main_entry: 2 steps, 142848 bytes of arena, 6666240 FLOPs, line 5 */
+/* volume_main_entry: 2 steps, 150528 bytes of arena, 6666240 FLOPs, line 5 */
 int volume_main_entry(volume *m, const volume_main_entry_in *in, volume_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
         return volume_refused(m);
@@ -87,8 +90,8 @@ int volume_main_entry(volume *m, const volume_main_entry_in *in, volume_main_ent
     const float *c_weight = MD_AT(const float, m->params, 0); /* [16, 8, 3, 3, 3] */
     const float *c_bias = MD_AT(const float, m->params, 13824); /* [16] */
     /* arena */
-    float *c_pad = MD_AT(float, m->arena, 0); /* [4, 1, 8, 10, 7, 12] to 107520, steps 0..1 */
-    float *panels = MD_AT(float, m->arena, 107520); /* [8, 1104] to 142848, steps 1..1, workspace */
+    float *c_pad = MD_AT(float, m->arena, 0); /* [4, 1, 10, 7, 12, 8] to 107520, steps 0..1 */
+    float *panels = MD_AT(float, m->arena, 107520); /* [8, 1344] to 150528, steps 1..1, workspace */
 
     /* c, line 4: model net(x: [4, 8, 8, 6, 10]) { return x |> c: conv3d(16, 3, pad = 1, stride = [1, 2, 1]) */
     volume_copy_c_pad(c_pad, x, &m->pace); /* 0 */
