@@ -276,16 +276,16 @@ static bool halo_is_empty(const Halo *h) {
  * not the first; -1: there is none, or too few of them for vectors. A chain of maps is computed
  * where it is copied, at the strides of what it reads: it stays as it is. */
 static int channels(const Node *n, const Halo *h) {
-    int rank = n->type->rank, first = rank;
-    while (first > 0 && (h->lo[first - 1] != 0 || h->hi[first - 1] != 0)) {
-        first--;
-    }
-    const bool last = first < rank && op_info[n->op].cls != CLASS_MAP;
-    int axis = first - 1;
-    while (axis > 1 && n->type->dim[axis] == 1) { /* of groups of one channel */
+    const int last = n->type->rank - 1;
+    int axis = last;
+    while (axis >= 0 && (h->lo[axis] != 0 || h->hi[axis] != 0)) {
         axis--;
     }
-    return last && axis > 0 && n->type->dim[axis] >= LEAST_CHANNELS ? axis : -1;
+    const bool fits = axis < last && op_info[n->op].cls != CLASS_MAP;
+    while (axis > 1 && n->type->dim[axis] == 1) { /* groups have one channel */
+        axis--;
+    }
+    return fits && axis > 0 && n->type->dim[axis] >= LEAST_CHANNELS ? axis : -1;
 }
 
 /* With the border around it. Channels lie side by side: taps are read in one run. */
@@ -423,19 +423,6 @@ static Node *stepped(Graph *g, Node *n, int axis, int64_t by, int *tap) {
     return below
                ? node_window(g, below, a->axis, a->s, a->d, a->p, a->count, a->taps, BORDER_NONE, 0)
                : NULL;
-}
-
-int64_t halo_places_beside(int64_t lanes, int64_t columns, int64_t places, int64_t taps) {
-    enum { WORTH = 70 }; /* percent of the time, most */
-    int64_t best = 1, least = taps * WORTH;
-    for (int64_t by = 2; by * columns <= lanes; by++) {
-        int64_t time = (taps + by - 1) * 100 / by;
-        if (places % by == 0 && time < least) {
-            best = by;
-            least = time;
-        }
-    }
-    return best;
 }
 
 /* Where an axis of windows is in what they show. */

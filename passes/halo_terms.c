@@ -7,6 +7,19 @@
 
 #include <string.h>
 
+int64_t halo_places_beside(int64_t lanes, int64_t columns, int64_t places, int64_t taps) {
+    enum { WORTH = 70 }; /* percent of the time, most */
+    int64_t best = 1, least = taps * WORTH;
+    for (int64_t by = 2; by * columns <= lanes; by++) {
+        int64_t time = (taps + by - 1) * 100 / by;
+        if (places % by == 0 && time < least) {
+            best = by;
+            least = time;
+        }
+    }
+    return best;
+}
+
 bool halo_has_fewer_terms(const Node *n, const Node *contract) {
     enum { WORTH = 70 }; /* percent of the time, most: terms are stored, and added up */
     const Attr *o = n->attr;

@@ -27,7 +27,8 @@ enum {
 };
 
 static const Turn straight = {0, 0};
-static const char asked_as_it_is = 0; /* the note of a value that nothing wants turned */
+static const char asked_as_it_is = 0;  /* the note of a value that nothing wants turned, */
+static const char seen_in_windows = 0; /* and of one that windows read, which want it turned */
 
 /* The view that a value is seen through, where its channels are worth to lie side by side: in loops
  * along fewer (a product with several places in a vector gives such, passes/halo.c) few lanes would
@@ -83,7 +84,7 @@ static Turn channels_of(const Node *n, Node *const *in, int k) {
 static Turn product_turn(const Node *n, Node *const *in) {
     Turn t = straight;
     for (int k = 0; k < 2 && t.count == 0; k++) {
-        if (channels_end(n, in, k) || view_has_window(in[k])) {
+        if (n->note == &seen_in_windows || channels_end(n, in, k) || view_has_window(in[k])) {
             t = channels_of(n, in, k);
         }
     }
@@ -417,10 +418,13 @@ static bool keeps_channels(const Node *n) {
 }
 
 /* Notes the values that only results of the entry and values like them are made of: a copy of them
- * would be all that is gained. */
+ * would be all that is gained; and those that windows read, as they are or with what is computed
+ * element by element of them in between: a product without windows, of a picture as a caller gives
+ * it, has its channels in front else, and so has all that is computed of it. */
 static void note_asked(const Region *region, bool inside) {
     Arena scratch = {0};
     bool *wanted = ARENA_ARRAY(&scratch, bool, region->node.count);
+    bool *windows = ARENA_ARRAY(&scratch, bool, region->node.count);
     for (int i = 0; inside && i < region->out.count; i++) {
         wanted[region->out.at[i]->id] = true; /* goes on to the next iteration, or to a stack */
     }
@@ -433,8 +437,12 @@ static void note_asked(const Region *region, bool inside) {
         for (int k = 0; (asks || (passes && kept && wanted[i])) && k < n->nin; k++) {
             wanted[n->in[k]->id] = true;
         }
-        if (n->op == OP_CONTRACT && !wanted[i]) {
-            n->note = (void *)(uintptr_t)&asked_as_it_is;
+        for (int k = 0; passes && kept && k < n->nin; k++) {
+            bool *in = &windows[n->in[k]->id];
+            *in = *in || windows[i] || n->op == OP_WINDOW;
+        }
+        if (n->op == OP_CONTRACT && (windows[i] || !wanted[i])) {
+            n->note = (void *)(uintptr_t)(windows[i] ? &seen_in_windows : &asked_as_it_is);
         }
         if (n->body) {
             note_asked(n->body, true);

@@ -286,6 +286,35 @@ static void test_few_channels(void **state) {
     arena_free(&f.arena);
 }
 
+static bool is_straight_map(const Node *node) {
+    return node->op == OP_TANH && node->type->rank == 4 && node->type->dim[3] == 12;
+}
+
+static bool is_turned_map(const Node *node) {
+    return node->op == OP_TANH && node->type->rank == 4 && node->type->dim[1] == 12;
+}
+
+/* A product without windows of a picture that is given: its channels lie last where windows read
+ * it, with maps in between, and in front of the places where none do. */
+static void test_read_by_windows(void **state) {
+    (void)state;
+    for (int read = 0; read < 2; read++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 1);
+        Node *y = pointwise(&f, input(&f, 4, (int64_t[]){2, 9, 12, 12}));
+        y = node_map1(f.g, OP_TANH, biased(&f, y, OP_ADD));
+        region_result(f.region, total(&f, read ? depthwise(&f, y) : pointwise(&f, y)));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(f.g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_layout(f.g, pass_halo(f.g, before));
+        region_verify(after, STAGE_OPTIMISED);
+        assert_true(difference(&f, before, after) < 1e-12);
+        assert_int_equal(fixture_count(&f, after, is_turned_map), read);
+        assert_int_equal(fixture_count(&f, after, is_straight_map), !read);
+        arena_free(&f.arena);
+    }
+}
+
 /* What only the results of an entry are made of is made in their order. */
 static void test_results(void **state) {
     (void)state;
@@ -330,6 +359,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_few_channels),
+        cmocka_unit_test(test_read_by_windows),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_carries),
         cmocka_unit_test(test_random_nets),

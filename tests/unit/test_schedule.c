@@ -154,9 +154,9 @@ static void test_volumes(void **state) {
     }
 }
 
-/* Channels of what a caller gives, and of a 1x1 convolution of that, lie in front of the places: the
- * copy with a border turns them, and a depthwise convolution and its gradients are loops along them,
- * no products of single rows. */
+/* Channels of what a caller gives lie in front of the places: the copy with a border turns them,
+ * and a depthwise convolution and its gradients are loops along them, no products of single rows.
+ * So is one behind a 1x1 convolution of what is given. */
 static void test_given_channels(void **state) {
     (void)state;
     static const struct {
