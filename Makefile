@@ -248,7 +248,7 @@ odd-few: $(BUILD)/mdlc $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/,unit/test
 
 # What does not ask for the usual sizes.
 odd:
-	+@$(in_odd) BUILD=build/odd-all ONLY="unit/test_ runtime/test_tile samples threads gradients metrics memory parity strict" odd-tests
+	+@$(in_odd) BUILD=build/odd-all ONLY="unit/test_ runtime/test_tile samples threads gradients metrics memory parity strict depthwise" odd-tests
 odd-tests: $(BUILD)/mdlc $(TEST_BINARIES)
 	@$(TEST_ENV) ONLY="$$(echo $(ONLY) | tr ' ' '\n')" sh tests/run.sh
 

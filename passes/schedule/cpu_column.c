@@ -115,12 +115,16 @@ static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     }
     Turns outer = *turns;
     outer.n--;
-    StmtList *inner = nest_turns(b, list, &outer);
+    const int around = nest_taps_around(b, c->v->axis, n - 1);
+    StmtList *inner = nest_turns(b, nest_loops(b, list, c->v->axis, around, false), &outer);
+    for (int i = 0; i < around; i++) {
+        scope |= (AxisSet)1 << c->v->axis[i];
+    }
     for (int i = 0; i < outer.n; i++) {
         scope |= (AxisSet)1 << outer.at[i].axis;
     }
-    if (!nest_taps(b, inner, scope, &turns->at[outer.n], c->v->axis, n - 1, c->v->axis[n - 1], NULL,
-                   roots)) {
+    if (!nest_taps(b, inner, scope, &turns->at[outer.n], c->v->axis + around, n - 1 - around,
+                   c->v->axis[n - 1], NULL, roots)) {
         list->count = before;
         return false;
     }
@@ -242,9 +246,17 @@ static bool column_window(KernelBuild *b, const Column *c, const RootList *roots
     RootList init = {0};
     roots_identity(b, roots, &init);
     StmtList *list = nest_loops(b, &b->k->body, c->g->axis, n - 1, parallel);
-    const AxisSet scope = space_set(c->g) & ~((AxisSet)1 << row);
-    if (!nest_taps(b, list, scope, &turn.at[0], c->f->axis, space_axes(c->f), c->v->axis[0], &init,
-                   roots)) {
+    AxisSet scope = space_set(c->g) & ~((AxisSet)1 << row);
+    const int around = nest_taps_around(b, c->f->axis, space_axes(c->f));
+    if (around > 0) { /* the row is there before the first line of the window */
+        nest_stage(b, nest_loops(b, list, &row, 1, false), space_set(c->g), c->v->axis, 1, &init);
+        list = nest_loops(b, list, c->f->axis, around, false);
+    }
+    for (int i = 0; i < around; i++) {
+        scope |= (AxisSet)1 << c->f->axis[i];
+    }
+    if (!nest_taps(b, list, scope, &turn.at[0], c->f->axis + around, space_axes(c->f) - around,
+                   c->v->axis[0], around > 0 ? NULL : &init, roots)) {
         b->k->body.count = before;
         return false;
     }

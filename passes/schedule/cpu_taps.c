@@ -3,7 +3,7 @@
  * A depthwise convolution adds some nine products to each element, and the gradient of its numbers
  * adds each product to one of nine sums. Looped over in memory, each of them is a load and a store.
  * Here one register of channels at a time runs along the picture: the numbers, or the sums, of all
- * places of the window are registers of their own.
+ * places of the window are registers of their own; of a larger one those of some of its lines.
  * Needs the axes of a column (cpu_column.c); gives its innermost loops; changes no values: sums
  * keep their order. */
 #include "passes/schedule/product.h"
@@ -69,6 +69,14 @@ static void add_ahead(void *ctx, const Expr *e) {
     }
 }
 
+int nest_taps_around(const KernelBuild *b, const int *tap, int n) {
+    int64_t taps = 1;
+    while (n > 0 && taps * b->k->axis[tap[n - 1]].extent <= TAPS) {
+        taps *= b->k->axis[tap[--n]].extent;
+    }
+    return n;
+}
+
 bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, const int *tap,
                int n, int last, const RootList *first, const RootList *roots) {
     int64_t taps = 1;
@@ -116,6 +124,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
     if (piece >= 0) {
         nest_piece(b, vector, piece, lanes);
     }
-    outer->at[outer->count - 1]->held = !first;
+    const bool same = index_stride(root->index, turn->axis, &stride) && stride == 0;
+    outer->at[outer->count - 1]->held = same;
     return true;
 }

@@ -211,6 +211,9 @@ int far_rows(const KernelBuild *b, int row, int last, const RootList *roots);
 void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots);
 
 /* --- cpu_taps.c --- */
+/* How many of the first axes of a window loops go along, for the places of the others to fit
+ * registers. */
+int nest_taps_around(const KernelBuild *b, const int *tap, int n);
 /* Loops that add the few terms of a window, or add to the few sums of one, along the vector axis
  * `last`: the places of the window (`tap`, axes) are written out, and a loop over one register of
  * `last` at a time runs around `turn`, so that what does not depend on it stays in registers.

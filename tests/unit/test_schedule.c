@@ -214,6 +214,23 @@ static void test_slices(void **state) {
     assert_int_equal(shape.ahead, 2);
 }
 
+/* Of windows of more places than there are registers those of some lines are in them: the rows of
+ * the result are there before, and only lines that are read are asked for. */
+static void test_lines_of_windows(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    static const int k[][3] = {{3, 5, 2}, {7, 7, 1}, {9, 9, 0}};
+    for (size_t i = 0; i < sizeof k / sizeof *k; i++) {
+        char text[320];
+        snprintf(text, sizeof text,
+                 "entry f(x: [8, 40, 40, 64], w: [%d, %d, 64]) {\n"
+                 "    y[b, i < 32, j < 32, c] = sum[p, q] x[b, i + p, j + q, c] * w[p, q, c];\n"
+                 "    return y;\n}\n",
+                 k[i][0], k[i][1]);
+        assert_int_equal(shape_of(text, &target_cpu).ahead, k[i][2]);
+    }
+}
+
 /* Rows of a tensor that no cache holds share a loop only while they lie within 512 bytes; sums over
  * such rows ask for later ones, each tensor once, where they are more than eight registers. */
 static void test_far_rows(void **state) {
@@ -301,7 +318,8 @@ int main(void) {
         cmocka_unit_test(test_blocks),         cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),          cmocka_unit_test(test_slices),
         cmocka_unit_test(test_launches),       cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_given_channels), cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_given_channels), cmocka_unit_test(test_lines_of_windows),
+        cmocka_unit_test(test_far_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Depthwise sums over windows of all sizes and their derivatives, in registers along the channels
+# (passes/schedule/cpu_taps.c), are those of products (depthwise.mdl), on one thread and on three and with
+# and without vectors of the machine.
+set -u
+. tests/lib.sh
+
+# gaps NAME BUILD...: the program, and what it says of each size of windows.
+gaps() {
+    name=$1
+    shift
+    "$@" "$scratch/depthwise.c" -lm -o "$scratch/$name" 2>"$scratch/err" || { fail "$name" "$(head -n 1 "$scratch/err")"; return; }
+    for threads in 1 3; do
+        OMP_NUM_THREADS=$threads "$scratch/$name" gaps >"$scratch/out" 2>"$scratch/err" || fail "$name" "$(head -n 1 "$scratch/err")"
+        for size in few line lines many long; do
+            grep -qx "$size \[3\] = 0 0 0" "$scratch/out" && pass || fail "$name, $size, $threads threads" "$(grep "^$size " "$scratch/out")"
+        done
+    done
+}
+"$MDLC" tests/suites/depthwise.mdl -o "$scratch/depthwise.c" 2>"$scratch/err" || fail "depthwise" "$(head -n 1 "$scratch/err")"
+# Places of a window, or of a line of one, are written out in loops along the channels; small odd sizes cut
+# windows another way.
+written=$(grep -A 1 -E '^ +for \(int64_t j(_[0-9]+)? = ' "$scratch/depthwise.c" | grep -c 'MD_UNROLL(8)')
+! usual_sizes || [ "$written" -ge 5 ] && pass || fail "registers" "$written loops along channels have places that are written out"
+gaps native $CC -O1 -march=native -ffp-contract=off -fopenmp
+gaps plain $CC -O1 -ffp-contract=off -fopenmp -DMD_VBYTES=0
+summary depthwise
