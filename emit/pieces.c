@@ -334,7 +334,9 @@ static void need_piece(Pieces *p, int piece) {
         const char *include = include_of(p->file[piece].lines[i]);
         if (include != NULL) {
             const char *name = str_ndup(p->arena, include, strcspn(include, "\""));
-            p->as[TEMPLATE_F32] = p->as[TEMPLATE_F32] || str_eq(name, template_name);
+            if (str_eq(name, template_name)) { /* as it is, by products of 16 bits */
+                p->as[TEMPLATE_F32] = true;
+            }
             pieces_need(p, name);
         }
     }

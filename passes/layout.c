@@ -5,12 +5,13 @@
  * all places: with the channels side by side each row of registers is stored as it is, and each
  * loop around it runs along vectors.
  *
- * Technique: a product of windows gives its result with the axes of the other operand last, seen
- * through a PERMUTE (it is turned: compiler/turn.h). What reads it is computed behind that view,
- * and has one itself: maps, folds, windows, pads, slices, concatenations, products that sum the
- * channels or share them, and reshapes that leave the places and the channels apart. So values that
- * are stored lie as they are computed. Where a reader cannot, or what is random goes by the number
- * of its element, the view is what it reads. Parameters, inputs and results stay as they are.
+ * Technique: a product of windows, and one that windows read, gives its result with the axes of the
+ * other operand last, seen through a PERMUTE (it is turned: compiler/turn.h). What reads it is
+ * computed behind that view, and has one itself: maps, folds, windows, pads, slices,
+ * concatenations, products that sum the channels or share them, and reshapes that leave the places
+ * and the channels apart. So values that are stored lie as they are computed. Where a reader
+ * cannot, or what is random goes by the number of its element, the view is what it reads.
+ * Parameters, inputs and results stay as they are.
  * Needs and gives: see layout.h. */
 #include "passes/layout.h"
 
@@ -421,7 +422,7 @@ static bool keeps_channels(const Node *n) {
  * would be all that is gained; and those that windows read, as they are or with what is computed
  * element by element of them in between: a product without windows, of a picture as a caller gives
  * it, has its channels in front else, and so has all that is computed of it. */
-static void note_asked(const Region *region, bool inside) {
+static void note_wishes(const Region *region, bool inside) {
     Arena scratch = {0};
     bool *wanted = ARENA_ARRAY(&scratch, bool, region->node.count);
     bool *windows = ARENA_ARRAY(&scratch, bool, region->node.count);
@@ -445,7 +446,7 @@ static void note_asked(const Region *region, bool inside) {
             n->note = (void *)(uintptr_t)(windows[i] ? &seen_in_windows : &asked_as_it_is);
         }
         if (n->body) {
-            note_asked(n->body, true);
+            note_wishes(n->body, true);
         }
     }
     arena_free(&scratch);
@@ -463,7 +464,7 @@ bool layout_applies(const Region *region) {
 Region *pass_layout(Graph *g, const Region *region) {
     Arena notes = {0};
     bool differs;
-    note_asked(region, false);
+    note_wishes(region, false);
     Region *fresh = region_rebuild_turned(g, region, layout_node, NULL, &notes, &differs);
     if (differs) { /* carries of loops: now it is known what their next values are */
         fresh = region_rebuild_turned(g, region, layout_node, NULL, &notes, &differs);

@@ -124,7 +124,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
     if (piece >= 0) {
         nest_piece(b, vector, piece, lanes);
     }
-    const bool same = index_stride(root->index, turn->axis, &stride) && stride == 0;
-    outer->at[outer->count - 1]->held = same;
+    outer->at[outer->count - 1]->held =
+        index_stride(root->index, turn->axis, &stride) && stride == 0; /* all turns add to it */
     return true;
 }
