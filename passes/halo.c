@@ -272,13 +272,17 @@ static bool halo_is_empty(const Halo *h) {
     return memcmp(h, &none, sizeof none) == 0;
 }
 
+static bool asks_along(const Halo *h, int axis) {
+    return h->lo[axis] != 0 || h->hi[axis] != 0;
+}
+
 /* The axis of channels: the one in front of those with a halo, if these are the last ones and it is
  * not the first; -1: there is none, or too few of them for vectors. A chain of maps is computed
  * where it is copied, at the strides of what it reads: it stays as it is. */
 static int channels(const Node *n, const Halo *h) {
     const int last = n->type->rank - 1;
     int axis = last;
-    while (axis >= 0 && (h->lo[axis] != 0 || h->hi[axis] != 0)) {
+    while (axis >= 0 && asks_along(h, axis)) {
         axis--;
     }
     const bool fits = axis < last && op_info[n->op].cls != CLASS_MAP;
@@ -341,10 +345,6 @@ static Node *window_with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h
     Node *wide = with_halo(g, n->in[0], rule, &in);
     return node_window(g, wide, a->axis, a->s, a->d, a->p - in.lo[a->axis], a->count, a->taps,
                        BORDER_NONE, 0);
-}
-
-static bool asks_along(const Halo *h, int axis) {
-    return h->lo[axis] != 0 || h->hi[axis] != 0;
 }
 
 /* `n` with `h` around it, and no borders behind it but that of a pad. */

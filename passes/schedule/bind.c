@@ -11,6 +11,13 @@ AxisSet root_axes(const Root *root) {
     return root->index->axes | root->value->axes;
 }
 
+AxisSet axes_with(AxisSet set, const int *axis, int n) {
+    for (int i = 0; i < n; i++) {
+        set |= (AxisSet)1 << axis[i];
+    }
+    return set;
+}
+
 /* Loads under a choice are bound in front of it: a C compiler may not make a load that the source
  * makes only sometimes, and then cannot vectorise; ours are always inside. */
 static void force_loads(KernelBuild *b, const Expr *e) {

@@ -117,9 +117,7 @@ static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     outer.n--;
     const int around = nest_taps_around(b, c->v->axis, n - 1);
     StmtList *inner = nest_turns(b, nest_loops(b, list, c->v->axis, around, false), &outer);
-    for (int i = 0; i < around; i++) {
-        scope |= (AxisSet)1 << c->v->axis[i];
-    }
+    scope = axes_with(scope, c->v->axis, around);
     for (int i = 0; i < outer.n; i++) {
         scope |= (AxisSet)1 << outer.at[i].axis;
     }
@@ -141,10 +139,7 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     Stmt *vector = NULL;
     if (c->staged) {
         StmtList *row = nest_turns(b, list, turns);
-        for (int i = 0; i < turns->n; i++) {
-            scope |= (AxisSet)1 << axis[i];
-        }
-        nest_rows(b, row, scope, roots);
+        nest_rows(b, row, axes_with(scope, axis, turns->n), roots);
         return;
     }
     if (c->chunk_span == 0 && turns->n > 0 && space_axes(c->v) == 1) {
@@ -252,9 +247,7 @@ static bool column_window(KernelBuild *b, const Column *c, const RootList *roots
         nest_stage(b, nest_loops(b, list, &row, 1, false), space_set(c->g), c->v->axis, 1, &init);
         list = nest_loops(b, list, c->f->axis, around, false);
     }
-    for (int i = 0; i < around; i++) {
-        scope |= (AxisSet)1 << c->f->axis[i];
-    }
+    scope = axes_with(scope, c->f->axis, around);
     if (!nest_taps(b, list, scope, &turn.at[0], c->f->axis + around, space_axes(c->f) - around,
                    c->v->axis[0], around > 0 ? NULL : &init, roots)) {
         b->k->body.count = before;

@@ -182,11 +182,8 @@ static void flat_emit(KernelBuild *b, const Part *part, void *plan) {
     const Radix *r = &part->rows;
     const bool is_short = last_is_short(b, part);
     const int outer = r->n - (is_short ? 2 : 1);
-    AxisSet scope = 0;
+    const AxisSet scope = axes_with(0, r->axis, outer);
     nest_lets(b, &b->k->body, 0, &part->roots);
-    for (int i = 0; i < outer; i++) {
-        scope |= (AxisSet)1 << r->axis[i];
-    }
     StmtList *list = nest_loops(b, &b->k->body, r->axis, outer, nest_parallel(b, part));
     nest_lets(b, list, scope, &part->roots);
     if (is_short) {

@@ -70,9 +70,12 @@ static void add_ahead(void *ctx, const Expr *e) {
 }
 
 int nest_taps_around(const KernelBuild *b, const int *tap, int n) {
-    int64_t taps = 1;
-    while (n > 0 && taps * b->k->axis[tap[n - 1]].extent <= TAPS) {
-        taps *= b->k->axis[tap[--n]].extent;
+    for (int64_t taps = 1; n > 0; n--) {
+        const int64_t extent = b->k->axis[tap[n - 1]].extent;
+        taps *= extent;
+        if (extent > TAP_TURNS || taps > TAPS) {
+            break;
+        }
     }
     return n;
 }
@@ -81,10 +84,9 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
                int n, int last, const RootList *first, const RootList *roots) {
     int64_t taps = 1;
     for (int i = 0; i < n; i++) {
-        int64_t extent = b->k->axis[tap[i]].extent;
-        taps = extent <= TAP_TURNS ? taps * extent : TAPS + 1;
+        taps *= b->k->axis[tap[i]].extent;
     }
-    if (roots->count != 1 || roots->at[0].add != OP_ADD || taps < TAPS_LEAST || taps > TAPS ||
+    if (roots->count != 1 || roots->at[0].add != OP_ADD || taps < TAPS_LEAST ||
         turn->trip < TURNS_LEAST) {
         return false;
     }

@@ -329,9 +329,7 @@ static void emit_copy(Tiling *p, Tile *tile) {
     nest_open(b, &roots);
     nest_lets(b, &tile->copy, scope, &roots);
     StmtList *row = nest_loops(b, &tile->copy, axis, n - 1, false);
-    for (int i = 0; i + 1 < n; i++) {
-        scope |= (AxisSet)1 << axis[i];
-    }
+    scope = axes_with(scope, axis, n - 1);
     nest_lets(b, row, scope, &roots);
     nest_stage(b, row, scope, &axis[n - 1], 1, &roots);
 }

@@ -143,6 +143,7 @@ typedef struct {
 } Binder;
 
 AxisSet root_axes(const Root *root);
+AxisSet axes_with(AxisSet set, const int *axis, int n); /* of both */
 void nest_open(KernelBuild *b, const RootList *roots); /* counts uses; nothing is bound */
 void bind_room(KernelBuild *b);    /* for expressions that scheduling itself has made */
 bool expr_is_plain(const Expr *e); /* a number or an index: never worth a name */
@@ -211,8 +212,8 @@ int far_rows(const KernelBuild *b, int row, int last, const RootList *roots);
 void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots);
 
 /* --- cpu_taps.c --- */
-/* How many of the first axes of a window loops go along, for the places of the others to fit
- * registers. */
+/* How many of the first axes of a window loops go along, for the places of the others, which
+ * nest_taps gets, to fit registers. */
 int nest_taps_around(const KernelBuild *b, const int *tap, int n);
 /* Loops that add the few terms of a window, or add to the few sums of one, along the vector axis
  * `last`: the places of the window (`tap`, axes) are written out, and a loop over one register of

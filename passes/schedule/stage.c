@@ -335,9 +335,7 @@ static StmtList *open_folds(KernelBuild *b, StmtList *list, const int *axis, int
 /* One loop over `axis`: its folds, what it stores. */
 static void emit_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                        const RootList *roots, const ExprList *folds) {
-    for (int i = 0; i < naxis; i++) {
-        scope |= (AxisSet)1 << axis[i];
-    }
+    scope = axes_with(scope, axis, naxis);
     if (folds && folds->count > 0) {
         AxisSet open = b->part_open;
         StmtList *body = open_folds(b, list, axis, naxis, folds);
