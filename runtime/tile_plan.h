@@ -71,7 +71,8 @@ enum {
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
     MD_TILE_GROUP = MD_TUNED(1024, 3), /* blocks of the summed axes that are added one to another */
-    MD_TILE_CHUNKED = MD_TUNED(1572864, 200), /* products from which the sum is cut */
+    MD_TILE_CHUNKED = MD_TUNED(1572864, 200), /* products from which the sum is cut; of eight */
+    MD_TILE_CHUNKED_MORE = MD_TUNED(1 << 22, 200), /* register tiles and more, which feed some */
     MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_FAR = MD_TUNED(112, 15),    /* where streams lie in cache with it, */
@@ -514,8 +515,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
     const double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
                             (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
-    const int chunked = (!swapped || dots || along) && !batched && tiles < 16 &&
-                        products >= MD_TILE_CHUNKED;
+    const int few = tiles < (products < MD_TILE_CHUNKED_MORE ? 8 : 16);
+    const int chunked =
+        (!swapped || dots || along) && !batched && few && products >= MD_TILE_CHUNKED;
     if (chunked && p.k0.n * p.k1.n == 1 && p.k2.n >= 2 * MD_TILE_K_PART) {
         most = md_tile_min(most, (p.k2.n + 1) / (dots ? MD_TILE_DOTS_PARTS : 2));
     }

@@ -221,6 +221,11 @@ static void test_blocks(void **state) {
         case_check(&t);
         case_free(&t);
     }
+#ifndef MDLC_ODD_SIZES /* sums of eight register tiles and more are cut only if they are large */
+    assert_true(case_dense('n', 'n', 64, 64, 576, 0, 4).plan.chunks == 1);
+    assert_true(case_dense('n', 'n', 64, 64, 2048, 0, 4).plan.chunks > 1);
+    assert_true(case_dense('n', 'n', 64, 32, 1024, 0, 4).plan.chunks > 1); /* of five */
+#endif
 }
 
 /* The gradient of a recurrent layer's weights: the sum runs over steps and samples, at pitches of
