@@ -309,6 +309,16 @@ with torch.random.fork_rng():  # what follows draws as without them
         ("conv3d_depthwise", "conv3d(volume, 8, 3, pad = 1, groups = 8)", "volume", nn.Conv3d(8, 8, 3, padding=1, groups=8), call),
         ("conv_transpose3d_channels", "conv_transpose3d(volume, 8, [2, 3, 2], pad = [0, 1, 1])", "volume",
          nn.ConvTranspose3d(8, 8, (2, 3, 2), padding=(0, 1, 1)), call),
+        ("conv2d_same", "conv2d(image, 6, [4, 3], dilation = [1, 2], groups = 2, same = true)", "image",
+         nn.Conv2d(4, 6, (4, 3), padding="same", dilation=(1, 2), groups=2), call),
+        ("conv2d_same_reflect", "conv2d(image, 3, [2, 5], mode = \"reflect\", same = true)", "image",
+         nn.Conv2d(4, 3, (2, 5), padding="same", padding_mode="reflect"), call),
+        ("conv1d_same", "conv1d(line, 3, 4, same = true)", "line", nn.Conv1d(4, 3, 4, padding="same"), call),
+        ("conv1d_same_circular", "conv1d(line, 3, 3, dilation = 2, mode = \"circular\", same = true)", "line",
+         nn.Conv1d(4, 3, 3, padding="same", dilation=2, padding_mode="circular"), call),
+        ("conv3d_same", "conv3d(cube, 3, [2, 3, 4], same = true)", "cube", nn.Conv3d(4, 3, (2, 3, 4), padding="same"), call),
+        ("conv3d_same_replicate", "conv3d(cube, 2, [3, 2, 2], mode = \"replicate\", same = true)", "cube",
+         nn.Conv3d(4, 2, (3, 2, 2), padding="same", padding_mode="replicate"), call),
     ]
 TYPES = {"n": "i32[3]", "keep": "bool[3, 5]", "keep_memory": "bool[3, 6]"}
 
