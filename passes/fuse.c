@@ -567,6 +567,14 @@ const Node *fuse_copied(const Fusion *f, const Node *contract, int k) {
 
 /* --- the result ------------------------------------------------------------------------------- */
 
+/* Is it the node, or a view of it? Views may be stored themselves, so the node may be one too. */
+static bool is_view_of(const Node *view, const Node *node) {
+    while (view != node && op_info[view->op].cls == CLASS_VIEW) {
+        view = view->in[0];
+    }
+    return view == node;
+}
+
 /* What a loop only carries on is copied into the carry, what is only put together is written into
  * its part: neither is read from a place of its own. */
 static bool reads_value(const Unit *u, const Node *node) {
@@ -582,7 +590,7 @@ static bool reads_value(const Unit *u, const Node *node) {
         return true;
     }
     for (int i = main->attr->ncarry; i < main->nin; i++) {
-        if (main->in[i] == node || view_base(main->in[i]) == node) {
+        if (is_view_of(main->in[i], node)) {
             return true;
         }
     }
