@@ -71,8 +71,8 @@ enum {
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
     MD_TILE_GROUP = MD_TUNED(1024, 3), /* blocks of the summed axes that are added one to another */
-    MD_TILE_CHUNKED = MD_TUNED(1572864, 200), /* products from which the sum is cut; of eight */
-    MD_TILE_CHUNKED_MORE = MD_TUNED(1 << 22, 200), /* register tiles and more, which feed some */
+    MD_TILE_CHUNKED = MD_TUNED(1572864, 200),      /* products from which the sum is cut, */
+    MD_TILE_CHUNKED_MORE = MD_TUNED(1 << 22, 200), /* where eight register tiles are made */
     MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_FAR = MD_TUNED(112, 15),    /* where streams lie in cache with it, */
