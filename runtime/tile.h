@@ -133,7 +133,7 @@ enum {
 enum { MD_TILE_BATCHED = 1 << 30 };
 /* end: BATCHED */
 /* if: WINOGRAD */
-/* X are windows of 3 x 3 places, of which tiles of 4 x 4 are transformed (tile_winograd.h). Fields
+/* X are windows of 3 x 3 or 2 x 2 places, in tiles of 4 x 4 (tile_winograd.h). Fields
  * with other meanings: `partial` are elements for transformed weights, `group` lines of tiles that
  * a block has, `group_at` where the products of a block lie, which has `block_cols` columns. */
 #define MD_TILE_WINOGRAD INT64_C(0x80000000)
@@ -145,6 +145,13 @@ enum { MD_TILE_BATCHED = 1 << 30 };
 typedef struct {
     void *slices, *common;
 } md_winograd_work;
+/* Tiles, or lines of them, for so many places: each makes two or three along an axis. */
+MD_INLINE int64_t md_winograd_outs(const md_tile *s) {
+    return s->is & MD_TILE_WINOGRAD_SUM ? 2 : 5 - s->k1.n;
+}
+MD_INLINE int64_t md_winograd_rows(const md_tile *s, int64_t places) {
+    return (places + md_winograd_outs(s) - 1) / md_winograd_outs(s);
+}
 /* end: WINOGRAD */
 /* if: FORMS */
 
@@ -609,7 +616,7 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     u.nr = nv * lanes;
     /* if: WINOGRAD */
     if (s->is & MD_TILE_WINOGRAD) { /* of the tiles of a block, or of channels */
-        const int64_t tiles = s->group * ((s->r2.n + 1) / 2);
+        const int64_t tiles = s->group * md_winograd_rows(s, s->r2.n);
         const int64_t rows = s->is & MD_TILE_WINOGRAD_SUM ? s->r1.n : tiles;
         const int64_t cuts = (rows + mr - 1) / mr;
         u = (md_tile_cut){u.nr, 64, rows, cuts, 1, (rows + cuts - 1) / cuts, rows / cuts, cuts};
@@ -721,7 +728,7 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     /* end: BATCHED */
     /* if: WINOGRAD */
     if (s->is & MD_TILE_WINOGRAD) { /* between lines of tiles */
-        tiles = batch * ((s->r1.n + 1) / 2), batch = 1;
+        tiles = batch * md_winograd_rows(s, s->r1.n), batch = 1;
     }
     if (s->is & MD_TILE_WINOGRAD_SUM) { /* four tasks, each of some columns */
         call->gm = 4;

@@ -93,13 +93,16 @@ enum {
     MD_TILE_WINOGRAD_LEAST = MD_TUNED(16, 3), /* channels, and columns, for transformed tiles, */
     MD_TILE_WINOGRAD_SUMS = MD_TUNED(32, 3),  /* the same of sums over places, */
     MD_TILE_WINOGRAD_TILES = MD_TUNED(64, 4), /* tiles, for which weights are transformed, */
-    MD_TILE_WINOGRAD_FROM = MD_TUNED(1 << 22, 64), /* and products, least; */
+    MD_TILE_WINOGRAD_FROM = MD_TUNED(1 << 22, 64),  /* and products, least, */
+    MD_TILE_WINOGRAD_FROM1 = MD_TUNED(1 << 20, 64), /* or of one image; */
     MD_TILE_WINOGRAD_WORTH = 65,              /* percent of these, most, that are left */
     MD_TILE_WINOGRAD_HIGH = MD_TUNED(56, 15), /* tiles of a block, about, twice that of a sum, */
     MD_TILE_WINOGRAD_BYTES = 1 << 19,         /* and bytes of their values; of all that a worker */
     MD_TILE_WINOGRAD_MOST = 1 << 20,          /* has, most, where a line of tiles is long */
     MD_TILE_WINOGRAD_TEAM = 8,                /* workers, about, which all together have */
-    MD_TILE_WINOGRAD_HELD = MD_TUNED(3, 99),  /* so many halves of the operands, most */
+    MD_TILE_WINOGRAD_HELD = MD_TUNED(3, 99),  /* so many halves of the operands, most, */
+    MD_TILE_WINOGRAD_HELD1 = MD_TUNED(5, 99), /* or of one image, which is little beside a net */
+    MD_TILE_WINOGRAD_HELD2 = MD_TUNED(2, 99), /* or by 2 x 2 weights, of which one becomes four */
     MD_TILE_SPAN_READS = 2, /* of each element of X, least, for which the rows are not packed */
     MD_TILE_SPAN_GAPS = 4   /* elements for each that is read, most, where those have no runs */
 };
@@ -264,14 +267,21 @@ MD_FN int64_t md_tile_listed_run(md_tile *p) {
 }
 
 /* The summed axes of a shape, by how X goes along them: at[1], at[2] those with these steps, or
- * backwards, where that `may` be, and of so many places, any if 0; at[0] the one that is left.
- * False: there are others. */
+ * backwards, where that `may` be, and of so many places, any if 0; at[0] the one that is left,
+ * which may have become one axis with places beside it. False: there are others. */
 MD_FN int md_winograd_steps(const md_tile_shape *s, const int64_t *step, int64_t places, int may,
                             md_tile_axis *at) {
-    const md_tile_axis sum[4] = {{s->ko, s->a_ko, s->b_ko, 0},
-                                 {s->k0, s->a_k0, s->b_k0, 0},
-                                 {s->k1, s->a_k1, s->b_k1, 0},
-                                 {s->k2, s->a_k2, s->b_k2, 0}};
+    md_tile_axis sum[4] = {{s->ko, s->a_ko, s->b_ko, 0},
+                           {s->k0, s->a_k0, s->b_k0, 0},
+                           {s->k1, s->a_k1, s->b_k1, 0},
+                           {s->k2, s->a_k2, s->b_k2, 0}};
+    for (int i = 0; i < 16; i++) { /* such an axis, and room for the places */
+        md_tile_axis *both = &sum[i / 4], *free = &sum[i % 4];
+        if (places > 0 && both->x == 1 && both->n == places * step[1] && free->n == 1) {
+            *free = (md_tile_axis){places, step[1], step[1] * both->y, 0};
+            both->n = step[1];
+        }
+    }
     int found[3] = {0, 0, 0};
     at[0] = (md_tile_axis){1, 0, 0, 0};
     for (int i = 0; i < 4; i++) {
@@ -301,23 +311,29 @@ MD_FN void md_winograd_group(md_tile *p, int64_t bytes) {
 }
 
 /* Do transformed tiles pay? They spare multiply-adds, there are many for each value that is
- * transformed, and what a team has is no more than the operands, weights twice, and half of that.
- */
+ * transformed, and what a team has is little beside the operands, with weights twice. */
 MD_FN int md_winograd_pays(const md_tile *p) {
     const int64_t channels = md_winograd_channels(p), rows = md_winograd_lines(p);
-    const int64_t tiles = rows * md_winograd_tiles(p);
+    const int64_t tiles = rows * md_winograd_tiles(p), sets = md_winograd_sets(p);
+    const int sum = (p->is & MD_TILE_WINOGRAD_SUM) != 0;
+    const int one = md_winograd_images(p) == 1, two = !sum && p->k1.n == 2;
+    const int64_t taps = sum ? 9 : p->k1.n * p->k2.n;
     const double places = (double)md_winograd_images(p) * (double)md_winograd_height(p) *
                           (double)md_winograd_width(p);
-    const double both = (double)channels * (double)p->cols.n, products = 9 * places * both;
-    const double held = places * (double)(channels + p->cols.n) + 18 * both;
+    const double both = (double)channels * (double)p->cols.n;
+    const double products = (double)taps * places * both;
+    const double held =
+        places * (double)(channels + p->cols.n) + 2 * (double)(taps * sets) * both;
     const int64_t team = md_tile_min(MD_TILE_WINOGRAD_TEAM, rows);
-    const int64_t least =
-        p->is & MD_TILE_WINOGRAD_SUM ? MD_TILE_WINOGRAD_SUMS : MD_TILE_WINOGRAD_LEAST;
-    return channels >= least && p->cols.n >= least && tiles >= MD_TILE_WINOGRAD_TILES &&
-           products >= MD_TILE_WINOGRAD_FROM &&
+    const int halves = two   ? MD_TILE_WINOGRAD_HELD2
+                       : one ? MD_TILE_WINOGRAD_HELD1
+                             : MD_TILE_WINOGRAD_HELD;
+    const int64_t least = sum ? MD_TILE_WINOGRAD_SUMS : MD_TILE_WINOGRAD_LEAST;
+    return channels >= least && p->cols.n >= least && tiles >= sets * MD_TILE_WINOGRAD_TILES &&
+           products >= (one ? MD_TILE_WINOGRAD_FROM1 : MD_TILE_WINOGRAD_FROM) &&
            p->slice * p->elem <= MD_TILE_WINOGRAD_MOST &&
-           100 * 16 * (double)tiles <= MD_TILE_WINOGRAD_WORTH * 9 * places &&
-           2 * (double)(p->partial + team * p->slice) <= MD_TILE_WINOGRAD_HELD * held;
+           100 * 16 * (double)tiles <= MD_TILE_WINOGRAD_WORTH * (double)taps * places &&
+           2 * (double)(p->partial + team * p->slice) <= halves * held;
 }
 
 /* What plans by transformed tiles have in common, of such summed axes: each is one block. */
@@ -334,8 +350,8 @@ MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, i
                        .k0 = at[0],
                        .k1 = at[1],
                        .k2 = at[2],
-                       .b1 = {s->b1, s->a_b1, 0, s->c_b1},
-                       .b2 = {s->b2, s->a_b2, 0, s->c_b2},
+                       .b1 = {s->b1, s->a_b1, s->b1 == 1 ? 0 : s->b_b1, s->c_b1},
+                       .b2 = {s->b2, s->a_b2, s->b2 == 1 ? 0 : s->b_b2, s->c_b2},
                        .elem = elem,
                        .is = is | shared | helped,
                        .block_cols = MD_WINOGRAD_VECTORS * (64 / elem),
@@ -348,28 +364,30 @@ MD_FN md_tile md_winograd_plan(const md_tile_shape *s, const md_tile_axis *at, i
 
 /* What a worker has: a block of tiles and its products, or weights that it packs. */
 MD_FN void md_winograd_slice(md_tile *p) {
-    const int64_t line = 64 / p->elem, pack = MD_WINOGRAD_CHANNELS * 9 * p->block_cols;
+    const int64_t line = 64 / p->elem, panel = MD_WINOGRAD_VECTORS * line;
+    const int64_t pack = MD_WINOGRAD_CHANNELS * 9 * panel;
     p->group_at = md_tile_up(16 * md_winograd_next_x(p), line);
     p->slice = p->group_at + md_tile_up(16 * md_winograd_next_c(p), line);
     p->slice = pack > p->slice ? pack : p->slice;
 }
 
-/* The plan of windows of 3 x 3 places at stride 1 whose tiles are transformed; false: it is not
- * such a shape, or that does not pay. */
+/* The plan of windows of 3 x 3 places, or 2 x 2, at stride 1 whose tiles are transformed; false: it
+ * is not such a shape, or that does not pay. */
 MD_FN int md_tile_winograd(const md_tile_shape *s, int elem, md_tile *p) {
     const int other = MD_TILE_NO_C | MD_TILE_ACROSS | MD_TILE_HALF; /* than C in place */
-    const int one = (s->b1 == 1 || s->b_b1 == 0) && (s->b2 == 1 || s->b_b2 == 0); /* Y for all */
     const int64_t step[2] = {s->a_m1, s->a_m2};
     md_tile_axis at[3];
-    if ((s->flags & other) || !one || s->c_n != 1 || s->c_m1 != s->m2 * s->c_m2 ||
-        !md_winograd_steps(s, step, 3, 1, at) || at[0].x != 1) {
+    if ((s->flags & other) || s->c_n != 1 || s->c_m1 < s->m2 * s->c_m2 ||
+        !(md_winograd_steps(s, step, 3, 1, at) || md_winograd_steps(s, step, 2, 1, at)) ||
+        at[0].x != 1) {
         return 0;
     }
     *p = md_winograd_plan(s, at, elem,
                           MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD));
-    p->block_rows = 2 * s->m2;
+    p->block_cols = md_tile_min(p->block_cols, md_tile_up(s->n, 64 / elem));
+    p->block_rows = s->c_m1 == s->m2 * s->c_m2 ? md_winograd_outs(p) * s->m2 : s->m2;
     md_winograd_group(p, 16 * md_winograd_tiles(p) * md_winograd_pitch(p) * elem);
-    p->partial = 16 * p->k0.n * md_winograd_columns(p);
+    p->partial = md_winograd_sets(p) * 16 * p->k0.n * md_winograd_columns(p);
     md_winograd_slice(p);
     return md_winograd_pays(p);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: 0BSD */
 /* tile_winograd: products whose X are windows of 3 x 3 places at stride 1, by F(2 x 2, 3 x 3) of
  * Winograd's minimal filtering (A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural
- * Networks", arXiv:1509.09308): four places by 16 multiply-adds a channel and column, not 36.
+ * Networks", arXiv:1509.09308): four places by 16 multiply-adds a channel and column, not 36; or
+ * of 2 x 2 places by F(3 x 3, 2 x 2), nine places by 16, not 36.
  *
  * With the matrices B, G and A of that paper, d a tile of 4 x 4 places of a channel, g the weights:
  * the sum over channels of (G g G') (B' d B), element by element, is 16 products, and A' m A of
- * them four places of C. First all workers transform the weights, which every one reads then, later
+ * them the places of C. First all workers transform the weights, which every one reads then, later
  * each goes through lines of tiles, some at a time, so that their values stay in the second-level
  * cache. Sums are over the channels alone and all else adds and subtracts two or three values, so
  * the error is about that of the long sum. What is infinite makes its whole tile NaN.
@@ -53,12 +54,24 @@ MD_INLINE int64_t md_winograd_channels(const md_tile *s) {
 
 /* Tiles of a line of them. */
 MD_INLINE int64_t md_winograd_tiles(const md_tile *s) {
-    return (md_winograd_width(s) + 1) / 2;
+    return md_winograd_rows(s, md_winograd_width(s));
 }
 
-/* Lines of tiles that all images have. */
+/* Weights that batches do not share, as the phases of what is repeated have them. */
+MD_INLINE int64_t md_winograd_sets(const md_tile *s) {
+    return (s->b1.y != 0 ? s->b1.n : 1) * (s->b2.y != 0 ? s->b2.n : 1);
+}
+
+/* Lines of tiles that an image has, with some behind the last one where no block may go on in the
+ * next image, which has other weights; lines that all images have. */
+MD_INLINE int64_t md_winograd_image(const md_tile *s) {
+    const int64_t lines = md_winograd_rows(s, md_winograd_height(s));
+    const int64_t unit = md_winograd_sets(s) > 1 ? s->group : 1;
+    return (lines + unit - 1) / unit * unit;
+}
+
 MD_INLINE int64_t md_winograd_lines(const md_tile *s) {
-    return md_winograd_images(s) * ((md_winograd_height(s) + 1) / 2);
+    return md_winograd_images(s) * md_winograd_rows(s, md_winograd_height(s));
 }
 
 /* Elements from one tile's channels to the next one's: whole lines, not all of them in few sets of
@@ -100,28 +113,29 @@ MD_INLINE int64_t md_winograd_columns(const md_tile *s) {
                   *(const U *)(const void *)(line[3] + (at)))
 #define MD_WINOGRAD_PUT(U, at, value) *(U *)(void *)(at) = (value);
 
-/* A row of four columns becomes four values; the next tile has the last two columns too. */
-#define MD_WINOGRAD_ROW(T, U, i)                                                                   \
+/* A row of four columns becomes four values; the next tile has the last two columns too, or the
+ * last one. */
+#define MD_WINOGRAD_ROW(OUTS, T, U, i)                                                             \
     {                                                                                              \
         MD_WINOGRAD_X(T, r, a##i, b##i, e##i, f##i)                                                \
         MD_WINOGRAD_PUT(U, to + (4 * i + 0) * next, r0)                                            \
         MD_WINOGRAD_PUT(U, to + (4 * i + 1) * next, r1)                                            \
         MD_WINOGRAD_PUT(U, to + (4 * i + 2) * next, r2)                                            \
         MD_WINOGRAD_PUT(U, to + (4 * i + 3) * next, r3)                                            \
-        a##i = e##i;                                                                               \
+        a##i = OUTS == 2 ? e##i : f##i;                                                            \
         b##i = f##i;                                                                               \
     }
 
-/* NAME: channels from..until of a line of tiles. Places beyond the last that any window reads are
- * read at that one: what comes of them is not stored. */
-#define MD_WINOGRAD_IN(NAME, REAL, T, U)                                                           \
+/* NAME: channels from..until of a line of tiles, each of OUTS x OUTS places. Places beyond the last
+ * that any window reads are read at that one: what comes of them is not stored. */
+#define MD_WINOGRAD_IN(NAME, OUTS, REAL, T, U)                                                     \
     MD_NOINLINE void NAME(const md_tile *s, const REAL *x, int64_t tile_line, REAL *v,             \
                           int64_t from, int64_t until) {                                           \
         const int64_t next = md_winograd_next_x(s), pitch = md_winograd_pitch(s);                  \
-        const int64_t tiles = md_winograd_tiles(s), last = s->r2.n + 1;                            \
+        const int64_t tiles = md_winograd_tiles(s), last = s->r2.n + 3 - OUTS;                     \
         const REAL *line[4];                                                                       \
         for (int i = 0; i < 4; i++) {                                                              \
-            line[i] = x + md_tile_min(2 * tile_line + i, s->r1.n + 1) * s->r1.x;                   \
+            line[i] = x + md_tile_min(OUTS * tile_line + i, s->r1.n + 3 - OUTS) * s->r1.x;         \
         }                                                                                          \
         for (int64_t c = from; c < until; c += (int64_t)(sizeof(T) / sizeof(REAL))) {              \
             REAL *MD_RESTRICT to = v + c;                                                          \
@@ -129,52 +143,69 @@ MD_INLINE int64_t md_winograd_columns(const md_tile *s) {
             MD_WINOGRAD_COLUMN(T, U, h, c + s->r2.x)                                               \
             T a0 = g0, a1 = g1, a2 = g2, a3 = g3, b0 = h0, b1 = h1, b2 = h2, b3 = h3;              \
             for (int64_t t = 0; t < tiles; t++, to += pitch) {                                     \
-                MD_WINOGRAD_COLUMN(T, U, e, c + md_tile_min(2 * t + 2, last) * s->r2.x)            \
-                MD_WINOGRAD_COLUMN(T, U, f, c + md_tile_min(2 * t + 3, last) * s->r2.x)            \
-                MD_WINOGRAD_ROW(T, U, 0)                                                           \
-                MD_WINOGRAD_ROW(T, U, 1)                                                           \
-                MD_WINOGRAD_ROW(T, U, 2)                                                           \
-                MD_WINOGRAD_ROW(T, U, 3)                                                           \
+                if (OUTS == 3) { /* two tiles share one column */                                  \
+                    MD_WINOGRAD_COLUMN(T, U, k, c + md_tile_min(3 * t + 1, last) * s->r2.x)        \
+                    b0 = k0, b1 = k1, b2 = k2, b3 = k3;                                            \
+                }                                                                                  \
+                MD_WINOGRAD_COLUMN(T, U, e, c + md_tile_min(OUTS * t + 2, last) * s->r2.x)         \
+                MD_WINOGRAD_COLUMN(T, U, f, c + md_tile_min(OUTS * t + 3, last) * s->r2.x)         \
+                MD_WINOGRAD_ROW(OUTS, T, U, 0)                                                     \
+                MD_WINOGRAD_ROW(OUTS, T, U, 1)                                                     \
+                MD_WINOGRAD_ROW(OUTS, T, U, 2)                                                     \
+                MD_WINOGRAD_ROW(OUTS, T, U, 3)                                                     \
             }                                                                                      \
         }                                                                                          \
     }
 
-/* One column of the 16 values: two of what four places are made of. */
-#define MD_WINOGRAD_SUMS(T, U, j)                                                                  \
+/* One column of the 16 values: what two or three places are made of. */
+#define MD_WINOGRAD_SUMS(OUTS, T, U, j)                                                            \
     const T p##j = *(const U *)(const void *)(from + (4 + (j)) * next);                            \
     const T q##j = *(const U *)(const void *)(from + (8 + (j)) * next);                            \
+    const T o##j = *(const U *)(const void *)(from + (12 + (j)) * next);                           \
     const T u##j = *(const U *)(const void *)(from + (j)*next) + (p##j + q##j);                    \
-    const T w##j = (p##j - q##j) - *(const U *)(const void *)(from + (12 + (j)) * next);
+    const T v##j = OUTS == 2 ? (p##j - q##j) - o##j : p##j - q##j;                                 \
+    const T w##j = (p##j + q##j) - o##j;
 
-/* NAME: columns from..until of a line of tiles, in C: two lines of it, or the last one. */
-#define MD_WINOGRAD_OUT(NAME, REAL, T, U)                                                          \
+/* Line i of a tile of C, if C has it. Places outside go where another place goes next. */
+#define MD_WINOGRAD_LINE(OUTS, REAL, T, U, x, i)                                                   \
+    if (i < high) {                                                                                \
+        REAL *const place = at + i * s->r1.c;                                                   \
+        T one = x##0 + (x##1 + x##2), three = (x##1 + x##2) - x##3;                                \
+        T two = OUTS == 2 ? (x##1 - x##2) - x##3 : x##1 - x##2;                                    \
+        if (adds) {                                                                                \
+            one += *(const U *)(const void *)place;                                                \
+            two += *(const U *)(const void *)(place + right);                                      \
+            three += *(const U *)(const void *)(place + far);                                      \
+        }                                                                                          \
+        if (OUTS == 3) {                                                                           \
+            MD_WINOGRAD_PUT(U, place + far, three)                                                \
+        }                                                                                          \
+        MD_WINOGRAD_PUT(U, place + right, two)                                                     \
+        MD_WINOGRAD_PUT(U, place, one)                                                             \
+    }
+
+/* NAME: columns from..until of a line of tiles, in C: OUTS lines of it, or the last ones. */
+#define MD_WINOGRAD_OUT(NAME, OUTS, REAL, T, U)                                                    \
     MD_NOINLINE void NAME(const md_tile *s, const REAL *m, int64_t tile_line, REAL *c,             \
                           int64_t from_column, int64_t until) {                                    \
         const int64_t next = md_winograd_next_c(s), tiles = md_winograd_tiles(s);                  \
-        const int64_t low = 2 * tile_line + 1 < s->r1.n ? s->r1.c : 0;                             \
+        const int64_t high = s->r1.n - OUTS * tile_line, wide = s->r2.n;                           \
         const int adds = (s->is & MD_TILE_ADD) != 0;                                               \
         for (int64_t t = 0; t < tiles; t++) {                                                      \
-            const int64_t right = 2 * t + 1 < s->r2.n ? s->r2.c : 0;                               \
+            const int64_t right = OUTS * t + 1 < wide ? s->r2.c : 0;                               \
+            const int64_t far = OUTS * t + 2 < wide ? 2 * s->r2.c : right;                         \
             for (int64_t n = from_column; n < until; n += (int64_t)(sizeof(T) / sizeof(REAL))) {   \
                 const REAL *from = m + t * s->block_cols + n;                                      \
-                REAL *at = c + 2 * t * s->r2.c + n;                                                \
-                MD_WINOGRAD_SUMS(T, U, 0)                                                          \
-                MD_WINOGRAD_SUMS(T, U, 1)                                                          \
-                MD_WINOGRAD_SUMS(T, U, 2)                                                          \
-                MD_WINOGRAD_SUMS(T, U, 3)                                                          \
-                T one = u0 + (u1 + u2), two = (u1 - u2) - u3;                                      \
-                T three = w0 + (w1 + w2), four = (w1 - w2) - w3;                                   \
-                if (adds) {                                                                        \
-                    one += *(const U *)(const void *)at;                                           \
-                    two += *(const U *)(const void *)(at + right);                                 \
-                    three += *(const U *)(const void *)(at + low);                                 \
-                    four += *(const U *)(const void *)(at + low + right);                          \
+                REAL *at = c + OUTS * t * s->r2.c + n;                                             \
+                MD_WINOGRAD_SUMS(OUTS, T, U, 0)                                                    \
+                MD_WINOGRAD_SUMS(OUTS, T, U, 1)                                                    \
+                MD_WINOGRAD_SUMS(OUTS, T, U, 2)                                                    \
+                MD_WINOGRAD_SUMS(OUTS, T, U, 3)                                                    \
+                MD_WINOGRAD_LINE(OUTS, REAL, T, U, u, 0)                                           \
+                MD_WINOGRAD_LINE(OUTS, REAL, T, U, v, 1)                                           \
+                if (OUTS == 3) {                                                                   \
+                    MD_WINOGRAD_LINE(OUTS, REAL, T, U, w, 2)                                       \
                 }                                                                                  \
-                /* What lies outside goes where another place goes next. */                        \
-                MD_WINOGRAD_PUT(U, at + low + right, four)                                         \
-                MD_WINOGRAD_PUT(U, at + low, three)                                                \
-                MD_WINOGRAD_PUT(U, at + right, two)                                                \
-                MD_WINOGRAD_PUT(U, at, one)                                                        \
             }                                                                                      \
         }                                                                                          \
     }
@@ -190,16 +221,21 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
     return (s->k0.n + MD_WINOGRAD_CHANNELS - 1) / MD_WINOGRAD_CHANNELS;
 }
 
-/* Three weights along an axis become four. */
-#define MD_WINOGRAD_G(T, to, g0, g1, g2)                                                           \
-    const T to##s = (g0) + (g2), to##0 = (g0), to##1 = (to##s + (g1)) * half,                      \
+/* Three weights along an axis, or two, become four. */
+#define MD_WINOGRAD_G(TAPS, T, to, g0, g1, g2)                                                     \
+    const T to##s = TAPS == 3 ? (g0) + (g2) : (g0), to##0 = (g0), to##1 = (to##s + (g1)) * half,   \
             to##2 = (to##s - (g1)) * half, to##3 = (g2);
-#define MD_WINOGRAD_TAP(T, U, i, k) const T g##i##k = *(const U *)(const void *)(at[3 * i + k] + j);
-#define MD_WINOGRAD_TAPS(T, U, i)                                                                  \
-    MD_WINOGRAD_TAP(T, U, i, 0) MD_WINOGRAD_TAP(T, U, i, 1) MD_WINOGRAD_TAP(T, U, i, 2)
-#define MD_WINOGRAD_VALUES(T, U, i)                                                                \
+#define MD_WINOGRAD_TAP(TAPS, T, U, i, k)                                                          \
+    const T g##i##k = *(const U *)(const void *)(at[TAPS * (i < TAPS ? i : 1) +                    \
+                                                    (k < TAPS ? k : 1)] +                          \
+                                                 j);
+#define MD_WINOGRAD_TAPS(TAPS, T, U, i)                                                            \
+    MD_WINOGRAD_TAP(TAPS, T, U, i, 0)                                                              \
+    MD_WINOGRAD_TAP(TAPS, T, U, i, 1)                                                              \
+    MD_WINOGRAD_TAP(TAPS, T, U, i, 2)
+#define MD_WINOGRAD_VALUES(TAPS, T, U, i)                                                          \
     {                                                                                              \
-        MD_WINOGRAD_G(T, u, x##i, y##i, z##i)                                                      \
+        MD_WINOGRAD_G(TAPS, T, u, x##i, y##i, z##i)                                                \
         MD_WINOGRAD_PUT(U, to + (4 * i + 0) * next + j, u0)                                        \
         MD_WINOGRAD_PUT(U, to + (4 * i + 1) * next + j, u1)                                        \
         MD_WINOGRAD_PUT(U, to + (4 * i + 2) * next + j, u2)                                        \
@@ -209,49 +245,58 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
 /* NAME: some of the transformed weights, panel by panel and a few channels after the other; of each
  * panel the 16 values lie one behind the other. Windows that run backwards have their taps in
  * reverse. */
-#define MD_WINOGRAD_WEIGHTS(NAME, PACK, REAL, T, U)                                                \
+#define MD_WINOGRAD_WEIGHTS(NAME, TAPS, PACK, REAL, T, U)                                          \
     MD_NOINLINE void NAME(const md_tile *s, const md_tile_call *call, int part, int64_t nr,        \
                           int64_t i, int64_t end) {                                                \
         const int64_t channels = s->k0.n, next = channels * nr, cuts = md_winograd_cuts(s);        \
+        const int64_t panels = (s->cols.n + nr - 1) / nr, inner = s->b2.y != 0 ? s->b2.n : 1;      \
         const int64_t row_y = s->k1.x < 0 ? -s->k1.y : s->k1.y;                                    \
         const int64_t tap_y = s->k2.x < 0 ? -s->k2.y : s->k2.y;                                    \
-        const int64_t begin = (s->k1.x < 0 ? -2 * row_y : 0) + (s->k2.x < 0 ? -2 * tap_y : 0);     \
-        const int one = tap_y == 1 || tap_y == -1; /* nine weights lie side by side: */            \
-        const int runs = one && row_y == 3 * tap_y && s->k0.y == 9;                                \
+        const int64_t begin =                                                                      \
+            (1 - TAPS) * ((s->k1.x < 0 ? row_y : 0) + (s->k2.x < 0 ? tap_y : 0));                  \
+        const int one = tap_y == 1 || tap_y == -1; /* the weights lie side by side: */             \
+        const int runs = one && row_y == TAPS * tap_y && s->k0.y == TAPS * TAPS;                   \
         REAL *pack = (REAL *)md_winograd_of(call)->slices + part * s->slice;                       \
         const REAL half = (REAL)0.5;                                                               \
         for (; i < end; i++) {                                                                     \
-            const int64_t p = i / cuts, first = i % cuts * MD_WINOGRAD_CHANNELS;                   \
+            const int64_t set = i / cuts / panels, p = i / cuts % panels;                          \
+            const int64_t first = i % cuts * MD_WINOGRAD_CHANNELS;                                 \
             const int64_t n = md_tile_min(MD_WINOGRAD_CHANNELS, channels - first);                 \
             const int64_t cols = md_tile_min(nr, s->cols.n - p * nr);                              \
-            const REAL *y = (const REAL *)call->b + p * nr * s->cols.y + first * s->k0.y + begin;  \
-            const REAL *at[9];                                                                     \
+            const REAL *y = (const REAL *)call->b + set / inner * s->b1.y +                        \
+                            set % inner * s->b2.y + p * nr * s->cols.y + first * s->k0.y + begin;  \
+            const REAL *at[TAPS * TAPS];                                                           \
             if (runs) {                                                                            \
-                PACK(pack, nr, tap_y < 0 ? y - 8 : y, 0, 1, s->cols.y, 1, 9 * n, cols);            \
+                PACK(pack, nr, tap_y < 0 ? y + 1 - TAPS * TAPS : y, 0, 1, s->cols.y, 1,            \
+                     TAPS * TAPS * n, cols);                                                       \
             }                                                                                      \
-            for (int64_t k = 0; k < 9; k++) {                                                      \
-                if (!runs && k % 3 == 0) {                                                         \
-                    PACK(pack + k * n * nr, nr, y + k / 3 * row_y, s->k0.y, tap_y, s->cols.y, n, 3,\
-                         cols);                                                                    \
+            for (int64_t k = 0; k < TAPS * TAPS; k++) {                                            \
+                if (!runs && k % TAPS == 0) {                                                      \
+                    PACK(pack + k * n * nr, nr, y + k / TAPS * row_y, s->k0.y, tap_y, s->cols.y, n,\
+                         TAPS, cols);                                                              \
                 }                                                                                  \
-                at[k] = pack + (!runs ? k / 3 * 3 * n + k % 3 : tap_y < 0 ? 8 - k : k) * nr;       \
+                at[k] = pack + (!runs       ? k / TAPS * TAPS * n + k % TAPS                       \
+                                : tap_y < 0 ? TAPS * TAPS - 1 - k                                  \
+                                            : k) *                                                 \
+                                   nr;                                                             \
             }                                                                                      \
-            REAL *to = (REAL *)md_winograd_of(call)->common + (p * 16 * channels + first) * nr;    \
+            REAL *to = (REAL *)md_winograd_of(call)->common +                                      \
+                       ((set * panels + p) * 16 * channels + first) * nr;                          \
             for (int64_t c = 0; c < n; c++, to += nr) {                                            \
                 for (int64_t j = 0; j < nr; j += (int64_t)(sizeof(T) / sizeof(REAL))) {            \
-                    MD_WINOGRAD_TAPS(T, U, 0)                                                      \
-                    MD_WINOGRAD_TAPS(T, U, 1)                                                      \
-                    MD_WINOGRAD_TAPS(T, U, 2)                                                      \
-                    MD_WINOGRAD_G(T, x, g00, g10, g20)                                             \
-                    MD_WINOGRAD_G(T, y, g01, g11, g21)                                             \
-                    MD_WINOGRAD_G(T, z, g02, g12, g22)                                             \
-                    MD_WINOGRAD_VALUES(T, U, 0)                                                    \
-                    MD_WINOGRAD_VALUES(T, U, 1)                                                    \
-                    MD_WINOGRAD_VALUES(T, U, 2)                                                    \
-                    MD_WINOGRAD_VALUES(T, U, 3)                                                    \
+                    MD_WINOGRAD_TAPS(TAPS, T, U, 0)                                                \
+                    MD_WINOGRAD_TAPS(TAPS, T, U, 1)                                                \
+                    MD_WINOGRAD_TAPS(TAPS, T, U, 2)                                                \
+                    MD_WINOGRAD_G(TAPS, T, x, g00, g10, g20)                                       \
+                    MD_WINOGRAD_G(TAPS, T, y, g01, g11, g21)                                       \
+                    MD_WINOGRAD_G(TAPS, T, z, g02, g12, g22)                                       \
+                    MD_WINOGRAD_VALUES(TAPS, T, U, 0)                                              \
+                    MD_WINOGRAD_VALUES(TAPS, T, U, 1)                                              \
+                    MD_WINOGRAD_VALUES(TAPS, T, U, 2)                                              \
+                    MD_WINOGRAD_VALUES(TAPS, T, U, 3)                                              \
                 }                                                                                  \
-                for (int k = 0; k < 9; k++) {                                                      \
-                    at[k] += (runs ? 9 : 3) * nr;                                                  \
+                for (int k = 0; k < TAPS * TAPS; k++) {                                            \
+                    at[k] += (runs ? TAPS * TAPS : TAPS) * nr;                                     \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -312,25 +357,45 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
         MD_WINOGRAD_TILE(u.little, VECTORS, LANES)                                                 \
     }
 
+/* What goes through windows of 3 x 3 places or, if a program has such, of 2 x 2. */
+#define MD_WINOGRAD_CALL(NAME, ...)                                                                \
+    /* if: WINOGRAD_TWO */                                                                         \
+    if (s->k1.n == 2) {                                                                            \
+        NAME##_two(__VA_ARGS__);                                                                   \
+    } else                                                                                         \
+    /* end: WINOGRAD_TWO */                                                                        \
+    {                                                                                              \
+        NAME(__VA_ARGS__);                                                                         \
+    }
+#define MD_WINOGRAD_BY(NAME, TWO, TAPS, PACK, REAL, T, U)                                          \
+    MD_WINOGRAD_WEIGHTS(NAME##_weights##TWO, TAPS, PACK, REAL, T, U)                               \
+    MD_WINOGRAD_IN(NAME##_in##TWO, (5 - TAPS), REAL, T, U)                                         \
+    MD_WINOGRAD_IN(NAME##_in_one##TWO, (5 - TAPS), REAL, REAL, REAL)                               \
+    MD_WINOGRAD_OUT(NAME##_out##TWO, (5 - TAPS), REAL, T, U)                                       \
+    MD_WINOGRAD_OUT(NAME##_out_one##TWO, (5 - TAPS), REAL, REAL, REAL)
+
 /* NAME: the share of worker `part`: of the transformed weights, and in the second phase of lines of
  * tiles. What fills no vector goes element by element. */
 #define MD_WINOGRAD(...) MD_WINOGRAD_NAMED(__VA_ARGS__) /* of names that are expanded */
 #define MD_WINOGRAD_NAMED(NAME, PACK, REAL, T, U, LANES, EPI, BLOCK_FN)                            \
-    MD_WINOGRAD_WEIGHTS(NAME##_weights, PACK, REAL, T, U)                                          \
-    MD_WINOGRAD_IN(NAME##_in, REAL, T, U)                                                          \
-    MD_WINOGRAD_IN(NAME##_in_one, REAL, REAL, REAL)                                                \
-    MD_WINOGRAD_OUT(NAME##_out, REAL, T, U)                                                        \
-    MD_WINOGRAD_OUT(NAME##_out_one, REAL, REAL, REAL)                                              \
+    /* if: WINOGRAD_TWO */                                                                         \
+    MD_WINOGRAD_BY(NAME, _two, 2, PACK, REAL, T, U)                                                \
+    /* end: WINOGRAD_TWO */                                                                        \
+    MD_WINOGRAD_BY(NAME, , 3, PACK, REAL, T, U)                                                    \
     MD_NOINLINE void NAME(const md_tile *s, const md_tile_call *call, int part, EPI epi,           \
                           BLOCK_FN block, md_tile_copy_fn copy) {                                  \
         const md_tile_cut u = md_tile_cut_rows(s, LANES, MD_VBYTES, MD_TILE_MANY);                 \
-        const int64_t panels = (s->cols.n + u.nr - 1) / u.nr, dp = s->block_cols / u.nr;           \
-        const int64_t lines = (s->r1.n + 1) / 2, all = md_winograd_lines(s);                       \
+        const int64_t panels = (s->cols.n + u.nr - 1) / u.nr, sets = md_winograd_sets(s);          \
+        const int64_t dp = s->block_cols < u.nr ? 1 : s->block_cols / u.nr;                        \
+        const int64_t outs = md_winograd_outs(s), lines = md_winograd_rows(s, s->r1.n);            \
+        const int64_t unit = sets > 1 ? s->group : 1, image = md_winograd_image(s) / unit;         \
+        const int64_t all = md_winograd_images(s) * image, high = s->group / unit;                 \
         const int64_t tiles = md_winograd_tiles(s), pitch = md_winograd_pitch(s);                  \
         const int64_t full = s->k0.n / (LANES) * (LANES);                                          \
-        const int64_t most = ((all + call->gm - 1) / call->gm + s->group - 1) / s->group;          \
+        const int64_t most = ((all + call->gm - 1) / call->gm + high - 1) / high;                  \
         const int64_t each = call->sum == 0 ? 1 : most;                                            \
-        const int64_t tasks = call->sum == 0 ? panels * md_winograd_cuts(s) : call->gm * call->gn; \
+        const int64_t tasks =                                                                      \
+            call->sum == 0 ? sets * panels * md_winograd_cuts(s) : call->gm * call->gn;            \
         REAL *v = (REAL *)md_winograd_of(call)->slices + part * s->slice, *m = v + s->group_at;    \
         int64_t at = md_split(tasks, part, call->parts) * each, made_of = -1;                      \
         int64_t end = md_split(tasks, part + 1, call->parts) * each;                               \
@@ -341,16 +406,25 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
         /* end: HELPED */                                                                          \
         for (; at < end; at++) {                                                                   \
             if (call->sum == 0) {                                                                  \
-                NAME##_weights(s, call, part, u.nr, at, at + 1);                                   \
+                MD_WINOGRAD_CALL(NAME##_weights, s, call, part, u.nr, at, at + 1)                  \
                 continue;                                                                          \
             }                                                                                      \
             const int64_t in = at / each % call->gn, im = at / each / call->gn;                    \
-            const int64_t l = md_split(all, im, call->gm) + at % each * s->group;                  \
-            const int64_t le = md_tile_min(l + s->group, md_split(all, im + 1, call->gm));         \
-            const int64_t used = (le - l) * tiles, pe = md_split(panels, in + 1, call->gn);        \
+            int64_t l = md_split(all, im, call->gm) + at % each * high;                            \
+            int64_t le = md_tile_min(l + high, md_split(all, im + 1, call->gm));                   \
             if (l >= le) {                                                                         \
                 continue;                                                                          \
             }                                                                                      \
+            const REAL *y = (const REAL *)md_winograd_of(call)->common;                            \
+            if (sets > 1) { /* a block is of one image */                                          \
+                const int64_t batch = l / image, first = l % image * unit;                         \
+                const int64_t inner = s->b2.y != 0 ? s->b2.n : 1;                                  \
+                const int64_t set = (s->b1.y != 0 ? batch / s->b2.n * inner : 0) + batch % inner;  \
+                y += set * panels * 16 * s->k0.n * u.nr;                                           \
+                l = batch * lines + first;                                                         \
+                le = batch * lines + md_tile_min(first + unit, lines);                             \
+            }                                                                                      \
+            const int64_t used = (le - l) * tiles, pe = md_split(panels, in + 1, call->gn);        \
             int64_t count = 0, row = 0;                                                            \
             for (int64_t k = l; k < le; k++) {                                                     \
                 const int64_t batch = k / lines;                                                   \
@@ -361,9 +435,11 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                     made_of = batch;                                                               \
                     x = (const REAL *)made;                                                        \
                 }                                                                                  \
-                x += (s->k1.x < 0 ? 2 * s->k1.x : 0) + (s->k2.x < 0 ? 2 * s->k2.x : 0);            \
-                NAME##_in(s, x, k % lines, v + (k - l) * tiles * pitch, 0, full);                  \
-                NAME##_in_one(s, x, k % lines, v + (k - l) * tiles * pitch, full, s->k0.n);        \
+                x += (s->k1.x < 0 ? (s->k1.n - 1) * s->k1.x : 0) +                                 \
+                     (s->k2.x < 0 ? (s->k2.n - 1) * s->k2.x : 0);                                  \
+                REAL *to = v + (k - l) * tiles * pitch;                                            \
+                MD_WINOGRAD_CALL(NAME##_in, s, x, k % lines, to, 0, full)                          \
+                MD_WINOGRAD_CALL(NAME##_in_one, s, x, k % lines, to, full, s->k0.n)                \
             }                                                                                      \
             for (; row < used; row = md_tile_row(s, u, ++count)) {                                 \
             }                                                                                      \
@@ -375,18 +451,21 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                 const int64_t col = p * u.nr, pn = md_tile_min(p + dp, pe);                        \
                 const int64_t cols = md_tile_min(pn * u.nr, s->cols.n) - col;                      \
                 const int64_t whole = cols / (LANES) * (LANES);                                    \
-                block(s, v, md_winograd_of(call)->common, 0, count, p, pn, 0, 0, m, s->block_cols, \
-                      NULL, 0, 0, 0, NULL);                                                        \
+                block(s, v, y, 0, count, p, pn, 0, 0, m, s->block_cols, NULL, 0, 0, 0, NULL);      \
                 for (int64_t k = l; k < le; k++) {                                                 \
-                    const int64_t batch = k / lines, first = k % lines * 2 * s->r2.n;              \
+                    const int64_t batch = k / lines, line = k % lines * outs;                      \
                     const REAL *from = m + (k - l) * tiles * s->block_cols;                        \
                     REAL *c = (REAL *)call->c + batch / s->b2.n * s->b1.c +                        \
-                              batch % s->b2.n * s->b2.c + first * s->r2.c + col;                   \
-                    NAME##_out(s, from, k % lines, c, 0, whole);                                   \
-                    NAME##_out_one(s, from, k % lines, c, whole, cols);                            \
-                    epi(call->ctx, batch, first,                                                   \
-                        md_tile_min(2 * s->r2.n, s->r1.n * s->r2.n - first), col, cols, c,         \
-                        s->r2.c);                                                                  \
+                              batch % s->b2.n * s->b2.c + line * s->r1.c + col;                    \
+                    MD_WINOGRAD_CALL(NAME##_out, s, from, k % lines, c, 0, whole)                  \
+                    MD_WINOGRAD_CALL(NAME##_out_one, s, from, k % lines, c, whole, cols)           \
+                    /* Lines of C that do not lie one behind the other go to it one by one. */     \
+                    const int64_t some = md_tile_min(outs, s->r1.n - line);                        \
+                    const int64_t lone = s->r1.c == s->r2.n * s->r2.c ? some : 1;                  \
+                    for (int64_t i = 0; i < some; i += lone) {                                     \
+                        epi(call->ctx, batch, (line + i) * s->r2.n, lone * s->r2.n, col, cols,     \
+                            c + i * s->r1.c, s->r2.c);                                             \
+                    }                                                                              \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \

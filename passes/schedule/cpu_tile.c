@@ -214,7 +214,8 @@ static int64_t tile_spared(const Tiling *p) {
     }
     const int64_t tiles = count_add(0, md_winograd_lines(plan), md_winograd_tiles(plan));
     const int64_t channels = md_winograd_channels(plan), both = channels * plan->cols.n;
-    int64_t work = count_add(WEIGHTS * both, 2 * 16 * tiles, both);
+    int64_t work = count_add(0, WEIGHTS * md_winograd_sets(plan), both);
+    work = count_add(work, 2 * 16 * tiles, both);
     work = count_add(work, tiles, IN * channels + OUT * plan->cols.n);
     const int64_t all = product_flops(p);
     return all > work ? count_add(0, tiling_times(p), all - work) : 0;

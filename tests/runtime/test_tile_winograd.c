@@ -1,59 +1,78 @@
-/* test_tile_winograd: products of windows of 3 x 3 places whose tiles are transformed
+/* test_tile_winograd: products of windows of 3 x 3 and 2 x 2 places whose tiles are transformed
  * (runtime/tile_winograd.h), against all terms in double, as test_tile.c has it.
  *
  * Random windows of random weights' strides, forwards and backwards along each axis, whose last
  * places are odd or even, with channels and columns that fill no vector, added to C or not. */
 #include "tests/runtime/tile_case.h"
 
-/* `copied`: X has no room behind the last place that a window reads, as a copy with a border. */
+/* X has no room behind the last place that a window reads, as a copy with a border. */
 static Case window(int64_t samples, int64_t height, int64_t width, int64_t channels,
-                   int64_t columns) {
-    const int64_t row = (width + 2) * channels, image = (height + 2) * row;
+                   int64_t columns, int64_t taps) {
+    const int64_t row = (width + taps - 1) * channels, image = (height + taps - 1) * row;
+    const int64_t each = taps * taps;
     Case t;
     memset(&t, 0, sizeof t);
     /* clang-format off */
-    md_tile_shape s = {samples, 1, height, width, columns, 3, 3, channels,
+    md_tile_shape s = {samples, 1, height, width, columns, taps, taps, channels,
                        image, 0, row, channels, row, channels, 1,
-                       0, 0, 3, 1, 9, 9 * channels,
+                       0, 0, taps, 1, each, each * channels,
                        height * width * columns, 0, width * columns, columns, 1, 1, 0, 0,
                        MD_TILE_WINOGRAD};
     /* clang-format on */
     t.shape = s;
     t.a_size = samples * image;
-    t.b_size = columns * channels * 9;
+    t.b_size = columns * channels * each;
     t.c_size = samples * height * width * columns;
     t.elem = 4;
     return t;
 }
 
-/* The adjoint reads weights [channels, columns, 3, 3] in reverse, or X, along either axis. */
+/* The adjoint reads weights [channels, columns, taps, taps] in reverse, or X, along either axis. */
 static void turn_weights(Case *t, int form) {
     md_tile_shape *s = &t->shape;
-    const int64_t row = s->a_m1, column = s->a_m2;
-    if (form == 1) { /* [channels, columns, 3, 3] */
-        s->b_n = 9;
-        s->b_k2 = 9 * s->n;
-    } else if (form == 2) { /* [3, 3, channels, columns] */
+    const int64_t row = s->a_m1, column = s->a_m2, taps = s->k0;
+    if (form == 1) { /* [channels, columns, taps, taps] */
+        s->b_n = taps * taps;
+        s->b_k2 = taps * taps * s->n;
+    } else if (form >= 2) { /* [taps, taps, channels, columns] */
         s->b_n = 1;
         s->b_k2 = s->n;
         s->b_k1 = s->k2 * s->n;
-        s->b_k0 = 3 * s->b_k1;
+        s->b_k0 = taps * s->b_k1;
+    }
+    if (form == 3) {
+        return;
     }
     if (draw(0, 1) == 0) {
-        t->b_zero += 2 * s->b_k0;
+        t->b_zero += (taps - 1) * s->b_k0;
         s->b_k0 = -s->b_k0;
     }
     if (draw(0, 1) == 0) {
-        t->b_zero += 2 * s->b_k1;
+        t->b_zero += (taps - 1) * s->b_k1;
         s->b_k1 = -s->b_k1;
     }
     if (draw(0, 1) == 0) {
-        t->a_zero += 2 * row;
+        t->a_zero += (taps - 1) * row;
         s->a_k0 = -row;
     }
     if (draw(0, 1) == 0) {
-        t->a_zero += 2 * column;
+        t->a_zero += (taps - 1) * column;
         s->a_k1 = -column;
+    }
+}
+
+/* Images share X in pairs, of which each has weights of its own, with lines of C in turn, as phases
+ * of repeated places have them; or all have weights of their own. */
+static void phases(Case *t, int pairs) {
+    md_tile_shape *s = &t->shape;
+    const int64_t line = s->m2 * s->c_m2, weights = t->b_size;
+    if (pairs) {
+        s->b2 = 2, s->b_b2 = weights, s->c_b2 = line;
+        s->c_m1 *= 2, s->c_b1 *= 2;
+        t->c_size *= 2, t->b_size *= 2;
+    } else {
+        s->b_b1 = weights;
+        t->b_size *= s->b1;
     }
 }
 
@@ -65,18 +84,25 @@ static void take_lines(md_tile *p, int64_t lines) {
 
 static void test_random_windows(void **state) {
     (void)state;
-    int odd = 0, ragged = 0, cut = 0, adds = 0, several = 0;
+    int odd = 0, ragged = 0, cut = 0, adds = 0, several = 0, sets = 0, lines = 0, beside = 0;
     seed = 76;
-    for (int i = 0; i < 40; i++) {
-        const int64_t odd_one = i % 4 == 0, samples = draw(5, 12);
+    for (int i = 0; i < 80; i++) {
+        const int64_t odd_one = i % 4 == 0, samples = draw(5, 12), taps = i < 40 ? 3 : 2;
         const int64_t height = draw(6, 14) | odd_one, width = draw(6, 18) | odd_one;
         const int64_t channels = i % 3 == 0 ? 32 : draw(33, 75);
-        Case t = window(samples, height, width, channels, i % 3 == 1 ? 64 : draw(33, 75));
-        turn_weights(&t, (int)draw(0, 2));
+        const int64_t columns = i % 3 == 1 ? 64 : draw(i % 7 == 2 ? 16 : 33, 75);
+        const int few = i % 5 < 2; /* and large */
+        Case t = window(few ? 2 : samples, few ? 3 * height : height, width, channels, columns,
+                        taps);
+        turn_weights(&t, (int)draw(0, 3));
         t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
         t.scale = (int)draw(0, 1);
         t.shape.flags |= draw(0, 2) == 0 ? MD_TILE_ADD : 0;
-        t.plan = md_tile_plan(md_tile_normal(t.shape), t.elem);
+        if (i % 5 < 3) {
+            phases(&t, i % 5 > 0);
+        }
+        const md_tile_shape s = md_tile_normal(t.shape);
+        t.plan = md_tile_plan(s, t.elem);
         if (!(t.plan.is & MD_TILE_WINOGRAD)) {
             continue; /* few tiles, or many that lie in part outside */
         }
@@ -87,14 +113,18 @@ static void test_random_windows(void **state) {
         cut += tiles > MD_TILE_HIGH && md_winograd_lines(&t.plan) % t.plan.group != 0;
         several += md_winograd_lines(&t.plan) > 2 * t.plan.group;
         adds += (t.plan.is & MD_TILE_ADD) != 0;
+        sets += md_winograd_sets(&t.plan) > 1;
+        lines += md_winograd_image(&t.plan) > md_winograd_rows(&t.plan, t.plan.r1.n);
+        beside += s.k2 == taps * channels;
         case_fill(&t);
         case_check(&t);
         case_free(&t);
     }
-    printf("  seed 76, of 40: odd %d, no vectors %d, parts of blocks %d, blocks %d, "
-           "added %d\n",
-           odd, ragged, cut, several, adds);
+    printf("  seed 76, of 80: odd %d, no vectors %d, parts of blocks %d, blocks %d, added %d, "
+           "weights of their own %d, images that end inside of a block %d, merged %d\n",
+           odd, ragged, cut, several, adds, sets, lines, beside);
     assert_true(odd > 4 && ragged > 3 && cut > 4 && several > 5 && adds > 5);
+    assert_true(sets > 8 && lines > 3 && beside > 3);
 }
 
 /* The gradient by the weights: sums over all places of images, of which one may be left. */
@@ -184,8 +214,9 @@ static void test_rounding(void **state) {
     (void)state;
     seed = 78;
     static const int64_t channels[] = {16, 64, 160};
-    for (int i = 0; i < 3; i++) {
-        Case t = window(12, 12, 12, channels[i], 32);
+    for (int i = 0; i < 6; i++) {
+        const int taps = 3 - i % 2;
+        Case t = window(taps == 3 ? 12 : 16, 12, 12, channels[i / 2], 32, taps);
         case_fill(&t);
         for (int64_t k = 0; k < t.a_size; k++) {
             t.a[k] = real_value();
@@ -195,9 +226,11 @@ static void test_rounding(void **state) {
         }
         case_want(&t);
         const double plain = rounding(&t, 0), tiles = rounding(&t, MD_TILE_WINOGRAD);
-        printf("  %d channels: off by %.2e, of the sum as it stands %.2e\n", (int)channels[i],
-               tiles, plain);
-        assert_true(tiles < 3.5e-7 && tiles < 2 * plain);
+        printf("  %d channels, %d x %d places: off by %.2e, of the sum as it stands %.2e\n",
+               (int)channels[i / 2], taps, taps, tiles, plain);
+        assert_true(tiles < 3.5e-7);
+        /* With small sizes a sum as it stands is cut as often as a long one. */
+        assert_true(tiles < 2 * plain || (taps == 2 && MD_TILE_WINOGRAD_LEAST != 16));
         case_free(&t);
     }
 }
@@ -207,14 +240,16 @@ static void test_rounding(void **state) {
 static void test_plans(void **state) {
     (void)state;
     static const struct {
-        int64_t samples, height, width, channels, columns;
+        int64_t samples, height, width, channels, columns, taps;
         int transformed;
-    } of[] = {{8, 64, 64, 64, 64, 1},   {1, 64, 64, 64, 64, 1}, {16, 7, 7, 512, 512, 1},
-              {64, 8, 8, 12, 64, 0},    {64, 8, 8, 64, 12, 0},  {64, 3, 3, 64, 64, 0},
-              {1, 8, 8, 64, 64, 0},     {1, 14, 14, 64, 64, 0}, {1, 512, 512, 128, 128, 0},
-              {64, 16, 16, 128, 64, 1}, {2, 1, 300, 64, 64, 0}};
+    } of[] = {{8, 64, 64, 64, 64, 3, 1},     {1, 64, 64, 64, 64, 3, 1}, {16, 7, 7, 512, 512, 3, 1},
+              {64, 8, 8, 12, 64, 3, 0},      {64, 8, 8, 64, 12, 3, 0},  {64, 3, 3, 64, 64, 3, 0},
+              {1, 8, 8, 64, 64, 3, 0},       {1, 14, 14, 64, 64, 3, 0}, {64, 16, 16, 128, 64, 3, 1},
+              {1, 512, 512, 128, 128, 3, 0}, {2, 1, 300, 64, 64, 3, 0}, {8, 33, 33, 64, 64, 2, 1},
+              {8, 17, 17, 128, 128, 2, 1},   {32, 4, 4, 128, 64, 2, 0}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        Case t = window(of[i].samples, of[i].height, of[i].width, of[i].channels, of[i].columns);
+        Case t = window(of[i].samples, of[i].height, of[i].width, of[i].channels, of[i].columns,
+                        of[i].taps);
         md_tile plan = md_tile_plan(md_tile_normal(t.shape), 4);
         const int usual = MD_TILE_WINOGRAD_LEAST == 16; /* not what small sizes are tried with */
         if (usual && ((plan.is & MD_TILE_WINOGRAD) != 0) != of[i].transformed) {
@@ -224,7 +259,7 @@ static void test_plans(void **state) {
         plan = md_tile_plan(md_tile_normal(t.shape), 4);
         assert_true((plan.is & MD_TILE_WINOGRAD) == 0);
     }
-    const Case usual = window(8, 64, 64, 64, 64);
+    const Case usual = window(8, 64, 64, 64, 64, 3);
     md_tile_shape s = usual.shape;
     s.a_m1 *= 2, s.a_m2 *= 2; /* at stride 2 */
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
@@ -235,7 +270,7 @@ static void test_plans(void **state) {
     s.k0 = 5, s.k1 = 5;
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
     s = usual.shape;
-    s.b_b1 = 1; /* weights of each image */
+    s.b1 = 512, s.m1 = 2, s.m2 = 2, s.b_b1 = 1; /* weights of each of many small images */
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
     s = usual.shape;
     s.a_k2 = 2; /* channels apart */
