@@ -152,7 +152,7 @@ else
 fi
 
 # A sanitizer sees no access outside of any buffer, whatever the order of blocks.
-if trained careful 3 $CC -O1 -march=native -ffp-contract=off -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all; then
+if trained careful 3 $CC -O0 -march=native -ffp-contract=off -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=all; then
     same "sanitizers" "$scratch/one.weights" "$scratch/careful.weights"
 fi
 summary winograd
