@@ -648,8 +648,9 @@ static Node *product_of_repeated(Graph *g, const Node *x) {
     int8_t list[2][MD_RANK], to[MD_RANK];
     Node *in[2] = {NULL, NULL};
     int rank = x->type->rank;
-    uint32_t repeated = x->op == OP_MUL ? ~0u : 0;
-    for (int k = 0; k < 2 && x->op == OP_MUL; k++) {
+    const bool product = x->op == OP_MUL && elem_is_float(x->type->elem);
+    uint32_t repeated = product ? ~0u : 0;
+    for (int k = 0; k < 2 && product; k++) {
         bool broadcast = x->in[k]->op == OP_BROADCAST;
         uint32_t axes = broadcast ? x->in[k]->attr->axes : 0;
         in[k] = broadcast ? x->in[k]->in[0] : x->in[k];

@@ -147,7 +147,7 @@ typedef struct {
 } md_winograd_work;
 /* Tiles, or lines of them, for so many places: each makes two or three along an axis. */
 MD_INLINE int64_t md_winograd_outs(const md_tile *s) {
-    return s->is & MD_TILE_WINOGRAD_SUM ? 2 : 5 - s->k1.n;
+    return s->is & MD_TILE_WINOGRAD_SUM ? 2 : 5 - s->kb1;
 }
 MD_INLINE int64_t md_winograd_rows(const md_tile *s, int64_t places) {
     return (places + md_winograd_outs(s) - 1) / md_winograd_outs(s);

@@ -99,6 +99,7 @@ enum {
     MD_TILE_WINOGRAD_HIGH = MD_TUNED(56, 15), /* tiles of a block, about, twice that of a sum, */
     MD_TILE_WINOGRAD_BYTES = 1 << 19,         /* and bytes of their values; of all that a worker */
     MD_TILE_WINOGRAD_MOST = 1 << 20,          /* has, most, where a line of tiles is long */
+    MD_TILE_WINOGRAD_STRIDE = 3,              /* of windows, most */
     MD_TILE_WINOGRAD_TEAM = 8,                /* workers, about, which all together have */
     MD_TILE_WINOGRAD_HELD = MD_TUNED(3, 99),  /* so many halves of the operands, most, */
     MD_TILE_WINOGRAD_HELD1 = MD_TUNED(5, 99), /* or of one image, which is little beside a net */
@@ -316,8 +317,8 @@ MD_FN int md_winograd_pays(const md_tile *p) {
     const int64_t channels = md_winograd_channels(p), rows = md_winograd_lines(p);
     const int64_t tiles = rows * md_winograd_tiles(p), sets = md_winograd_sets(p);
     const int sum = (p->is & MD_TILE_WINOGRAD_SUM) != 0;
-    const int one = md_winograd_images(p) == 1, two = !sum && p->k1.n == 2;
-    const int64_t taps = sum ? 9 : p->k1.n * p->k2.n;
+    const int one = md_winograd_images(p) == 1, two = !sum && p->kb1 == 2;
+    const int64_t taps = sum ? 9 : p->kb1 * p->kb2;
     const double places = (double)md_winograd_images(p) * (double)md_winograd_height(p) *
                           (double)md_winograd_width(p);
     const double both = (double)channels * (double)p->cols.n;
@@ -329,7 +330,8 @@ MD_FN int md_winograd_pays(const md_tile *p) {
                        : one ? MD_TILE_WINOGRAD_HELD1
                              : MD_TILE_WINOGRAD_HELD;
     const int64_t least = sum ? MD_TILE_WINOGRAD_SUMS : MD_TILE_WINOGRAD_LEAST;
-    return channels >= least && p->cols.n >= least && tiles >= sets * MD_TILE_WINOGRAD_TILES &&
+    return (sum ? channels : p->k0.n) >= least && p->cols.n >= least &&
+           tiles >= sets * MD_TILE_WINOGRAD_TILES &&
            products >= (one ? MD_TILE_WINOGRAD_FROM1 : MD_TILE_WINOGRAD_FROM) &&
            p->slice * p->elem <= MD_TILE_WINOGRAD_MOST &&
            100 * 16 * (double)tiles <= MD_TILE_WINOGRAD_WORTH * (double)taps * places &&
@@ -371,23 +373,31 @@ MD_FN void md_winograd_slice(md_tile *p) {
     p->slice = pack > p->slice ? pack : p->slice;
 }
 
-/* The plan of windows of 3 x 3 places, or 2 x 2, at stride 1 whose tiles are transformed; false: it
- * is not such a shape, or that does not pay. */
+/* The plan of windows of 3 x 3 places, or 2 x 2, at stride 1, or of r times as many at stride r,
+ * whose tiles are transformed; false: it is not such a shape, or that does not pay. */
 MD_FN int md_tile_winograd(const md_tile_shape *s, int elem, md_tile *p) {
     const int other = MD_TILE_NO_C | MD_TILE_ACROSS | MD_TILE_HALF; /* than C in place */
-    const int64_t step[2] = {s->a_m1, s->a_m2};
     md_tile_axis at[3];
-    if ((s->flags & other) || s->c_n != 1 || s->c_m1 < s->m2 * s->c_m2 ||
-        !(md_winograd_steps(s, step, 3, 1, at) || md_winograd_steps(s, step, 2, 1, at)) ||
-        at[0].x != 1) {
+    int64_t taps = 0;
+    if ((s->flags & other) || s->c_n != 1 || s->c_m1 < s->m2 * s->c_m2) {
+        return 0;
+    }
+    for (int64_t i = 0; i < 2 * MD_TILE_WINOGRAD_STRIDE && taps == 0; i++) {
+        const int64_t r = i / 2 + 1, step[2] = {s->a_m1 / r, s->a_m2 / r};
+        const int is = s->a_m1 % r == 0 && s->a_m2 % r == 0 &&
+                       md_winograd_steps(s, step, (3 - i % 2) * r, 1, at);
+        taps = is ? 3 - i % 2 : 0;
+    }
+    if (taps == 0 || at[0].x != 1) {
         return 0;
     }
     *p = md_winograd_plan(s, at, elem,
                           MD_TILE_WINOGRAD | MD_TILE_IN_PLACE | (s->flags & MD_TILE_ADD));
+    p->kb1 = p->kb2 = taps;
     p->block_cols = md_tile_min(p->block_cols, md_tile_up(s->n, 64 / elem));
     p->block_rows = s->c_m1 == s->m2 * s->c_m2 ? md_winograd_outs(p) * s->m2 : s->m2;
     md_winograd_group(p, 16 * md_winograd_tiles(p) * md_winograd_pitch(p) * elem);
-    p->partial = md_winograd_sets(p) * 16 * p->k0.n * md_winograd_columns(p);
+    p->partial = md_winograd_sets(p) * 16 * md_winograd_channels(p) * md_winograd_columns(p);
     md_winograd_slice(p);
     return md_winograd_pays(p);
 }

@@ -48,8 +48,15 @@ MD_INLINE int64_t md_winograd_images(const md_tile *s) {
     return s->is & MD_TILE_WINOGRAD_SUM ? s->k0.n : s->b1.n * s->b2.n;
 }
 
+/* Windows at stride r of kb1 * r places along an axis are windows at stride 1 of kb1 places, each
+ * with the channels of r places. */
+MD_INLINE int64_t md_winograd_phases(const md_tile *s) {
+    return s->is & MD_TILE_WINOGRAD_SUM ? 1 : s->k1.n / s->kb1;
+}
+
 MD_INLINE int64_t md_winograd_channels(const md_tile *s) {
-    return s->is & MD_TILE_WINOGRAD_SUM ? s->r1.n : s->k0.n;
+    const int64_t phases = md_winograd_phases(s);
+    return s->is & MD_TILE_WINOGRAD_SUM ? s->r1.n : phases * phases * s->k0.n;
 }
 
 /* Tiles of a line of them. */
@@ -216,7 +223,7 @@ enum {
     MD_WINOGRAD_CHAIN = 64     /* channels that are added one behind the other */
 };
 
-/* Such parts of a panel. */
+/* Such parts of a panel, of each place whose channels a window has. */
 MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
     return (s->k0.n + MD_WINOGRAD_CHANNELS - 1) / MD_WINOGRAD_CHANNELS;
 }
@@ -248,23 +255,27 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
 #define MD_WINOGRAD_WEIGHTS(NAME, TAPS, PACK, REAL, T, U)                                          \
     MD_NOINLINE void NAME(const md_tile *s, const md_tile_call *call, int part, int64_t nr,        \
                           int64_t i, int64_t end) {                                                \
-        const int64_t channels = s->k0.n, next = channels * nr, cuts = md_winograd_cuts(s);        \
+        const int64_t channels = md_winograd_channels(s), next = channels * nr;                    \
+        const int64_t cuts = md_winograd_cuts(s), phases = md_winograd_phases(s);                  \
         const int64_t panels = (s->cols.n + nr - 1) / nr, inner = s->b2.y != 0 ? s->b2.n : 1;      \
         const int64_t row_y = s->k1.x < 0 ? -s->k1.y : s->k1.y;                                    \
         const int64_t tap_y = s->k2.x < 0 ? -s->k2.y : s->k2.y;                                    \
         const int64_t begin =                                                                      \
-            (1 - TAPS) * ((s->k1.x < 0 ? row_y : 0) + (s->k2.x < 0 ? tap_y : 0));                  \
+            (1 - s->k1.n) * ((s->k1.x < 0 ? row_y : 0) + (s->k2.x < 0 ? tap_y : 0));               \
         const int one = tap_y == 1 || tap_y == -1; /* the weights lie side by side: */             \
-        const int runs = one && row_y == TAPS * tap_y && s->k0.y == TAPS * TAPS;                   \
+        const int runs =                                                                           \
+            one && row_y == TAPS * tap_y && s->k0.y == TAPS * TAPS && phases == 1;                 \
         REAL *pack = (REAL *)md_winograd_of(call)->slices + part * s->slice;                       \
         const REAL half = (REAL)0.5;                                                               \
+        const int64_t all = phases * phases * cuts;                                                \
         for (; i < end; i++) {                                                                     \
-            const int64_t set = i / cuts / panels, p = i / cuts % panels;                          \
+            const int64_t set = i / all / panels, p = i / all % panels, phase = i % all / cuts;    \
             const int64_t first = i % cuts * MD_WINOGRAD_CHANNELS;                                 \
-            const int64_t n = md_tile_min(MD_WINOGRAD_CHANNELS, channels - first);                 \
+            const int64_t n = md_tile_min(MD_WINOGRAD_CHANNELS, s->k0.n - first);                  \
             const int64_t cols = md_tile_min(nr, s->cols.n - p * nr);                              \
             const REAL *y = (const REAL *)call->b + set / inner * s->b1.y +                        \
-                            set % inner * s->b2.y + p * nr * s->cols.y + first * s->k0.y + begin;  \
+                            set % inner * s->b2.y + p * nr * s->cols.y + first * s->k0.y + begin + \
+                            phase / phases * row_y + phase % phases * tap_y;                       \
             const REAL *at[TAPS * TAPS];                                                           \
             if (runs) {                                                                            \
                 PACK(pack, nr, tap_y < 0 ? y + 1 - TAPS * TAPS : y, 0, 1, s->cols.y, 1,            \
@@ -272,8 +283,8 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
             }                                                                                      \
             for (int64_t k = 0; k < TAPS * TAPS; k++) {                                            \
                 if (!runs && k % TAPS == 0) {                                                      \
-                    PACK(pack + k * n * nr, nr, y + k / TAPS * row_y, s->k0.y, tap_y, s->cols.y, n,\
-                         TAPS, cols);                                                              \
+                    PACK(pack + k * n * nr, nr, y + k / TAPS * phases * row_y, s->k0.y,            \
+                         phases * tap_y, s->cols.y, n, TAPS, cols);                                \
                 }                                                                                  \
                 at[k] = pack + (!runs       ? k / TAPS * TAPS * n + k % TAPS                       \
                                 : tap_y < 0 ? TAPS * TAPS - 1 - k                                  \
@@ -281,7 +292,7 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                                    nr;                                                             \
             }                                                                                      \
             REAL *to = (REAL *)md_winograd_of(call)->common +                                      \
-                       ((set * panels + p) * 16 * channels + first) * nr;                          \
+                       ((set * panels + p) * 16 * channels + phase * s->k0.n + first) * nr;        \
             for (int64_t c = 0; c < n; c++, to += nr) {                                            \
                 for (int64_t j = 0; j < nr; j += (int64_t)(sizeof(T) / sizeof(REAL))) {            \
                     MD_WINOGRAD_TAPS(TAPS, T, U, 0)                                                \
@@ -360,7 +371,7 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
 /* What goes through windows of 3 x 3 places or, if a program has such, of 2 x 2. */
 #define MD_WINOGRAD_CALL(NAME, ...)                                                                \
     /* if: WINOGRAD_TWO */                                                                         \
-    if (s->k1.n == 2) {                                                                            \
+    if (s->kb1 == 2) {                                                                             \
         NAME##_two(__VA_ARGS__);                                                                   \
     } else                                                                                         \
     /* end: WINOGRAD_TWO */                                                                        \
@@ -391,11 +402,13 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
         const int64_t unit = sets > 1 ? s->group : 1, image = md_winograd_image(s) / unit;         \
         const int64_t all = md_winograd_images(s) * image, high = s->group / unit;                 \
         const int64_t tiles = md_winograd_tiles(s), pitch = md_winograd_pitch(s);                  \
-        const int64_t full = s->k0.n / (LANES) * (LANES);                                          \
+        const int64_t full = s->k0.n / (LANES) * (LANES), phases = md_winograd_phases(s);          \
+        const int64_t row_x = s->r1.x / phases, tap_x = s->r2.x / phases;                          \
         const int64_t most = ((all + call->gm - 1) / call->gm + high - 1) / high;                  \
         const int64_t each = call->sum == 0 ? 1 : most;                                            \
         const int64_t tasks =                                                                      \
-            call->sum == 0 ? sets * panels * md_winograd_cuts(s) : call->gm * call->gn;            \
+            call->sum == 0 ? sets * panels * phases * phases * md_winograd_cuts(s)                 \
+                           : call->gm * call->gn;                                                  \
         REAL *v = (REAL *)md_winograd_of(call)->slices + part * s->slice, *m = v + s->group_at;    \
         int64_t at = md_split(tasks, part, call->parts) * each, made_of = -1;                      \
         int64_t end = md_split(tasks, part + 1, call->parts) * each;                               \
@@ -420,7 +433,7 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                 const int64_t batch = l / image, first = l % image * unit;                         \
                 const int64_t inner = s->b2.y != 0 ? s->b2.n : 1;                                  \
                 const int64_t set = (s->b1.y != 0 ? batch / s->b2.n * inner : 0) + batch % inner;  \
-                y += set * panels * 16 * s->k0.n * u.nr;                                           \
+                y += set * panels * 16 * md_winograd_channels(s) * u.nr;                           \
                 l = batch * lines + first;                                                         \
                 le = batch * lines + md_tile_min(first + unit, lines);                             \
             }                                                                                      \
@@ -437,9 +450,12 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                 }                                                                                  \
                 x += (s->k1.x < 0 ? (s->k1.n - 1) * s->k1.x : 0) +                                 \
                      (s->k2.x < 0 ? (s->k2.n - 1) * s->k2.x : 0);                                  \
-                REAL *to = v + (k - l) * tiles * pitch;                                            \
-                MD_WINOGRAD_CALL(NAME##_in, s, x, k % lines, to, 0, full)                          \
-                MD_WINOGRAD_CALL(NAME##_in_one, s, x, k % lines, to, full, s->k0.n)                \
+                for (int64_t i = 0; i < phases * phases; i++) {                                    \
+                    const REAL *from = x + i / phases * row_x + i % phases * tap_x;                \
+                    REAL *to = v + (k - l) * tiles * pitch + i * s->k0.n;                          \
+                    MD_WINOGRAD_CALL(NAME##_in, s, from, k % lines, to, 0, full)                   \
+                    MD_WINOGRAD_CALL(NAME##_in_one, s, from, k % lines, to, full, s->k0.n)         \
+                }                                                                                  \
             }                                                                                      \
             for (; row < used; row = md_tile_row(s, u, ++count)) {                                 \
             }                                                                                      \

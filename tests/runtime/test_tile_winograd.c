@@ -6,15 +6,15 @@
 #include "tests/runtime/tile_case.h"
 
 /* X has no room behind the last place that a window reads, as a copy with a border. */
-static Case window(int64_t samples, int64_t height, int64_t width, int64_t channels,
-                   int64_t columns, int64_t taps) {
-    const int64_t row = (width + taps - 1) * channels, image = (height + taps - 1) * row;
-    const int64_t each = taps * taps;
+static Case strided(int64_t samples, int64_t height, int64_t width, int64_t channels,
+                    int64_t columns, int64_t stride, int64_t more) {
+    const int64_t taps = stride * more, row = stride * (width + more - 1) * channels;
+    const int64_t image = stride * (height + more - 1) * row, each = taps * taps;
     Case t;
     memset(&t, 0, sizeof t);
     /* clang-format off */
     md_tile_shape s = {samples, 1, height, width, columns, taps, taps, channels,
-                       image, 0, row, channels, row, channels, 1,
+                       image, 0, stride * row, stride * channels, row, channels, 1,
                        0, 0, taps, 1, each, each * channels,
                        height * width * columns, 0, width * columns, columns, 1, 1, 0, 0,
                        MD_TILE_WINOGRAD};
@@ -27,10 +27,15 @@ static Case window(int64_t samples, int64_t height, int64_t width, int64_t chann
     return t;
 }
 
+static Case window(int64_t samples, int64_t height, int64_t width, int64_t channels,
+                   int64_t columns, int64_t taps) {
+    return strided(samples, height, width, channels, columns, 1, taps);
+}
+
 /* The adjoint reads weights [channels, columns, taps, taps] in reverse, or X, along either axis. */
 static void turn_weights(Case *t, int form) {
     md_tile_shape *s = &t->shape;
-    const int64_t row = s->a_m1, column = s->a_m2, taps = s->k0;
+    const int64_t taps = s->k0;
     if (form == 1) { /* [channels, columns, taps, taps] */
         s->b_n = taps * taps;
         s->b_k2 = taps * taps * s->n;
@@ -52,12 +57,12 @@ static void turn_weights(Case *t, int form) {
         s->b_k1 = -s->b_k1;
     }
     if (draw(0, 1) == 0) {
-        t->a_zero += (taps - 1) * row;
-        s->a_k0 = -row;
+        t->a_zero += (taps - 1) * s->a_k0;
+        s->a_k0 = -s->a_k0;
     }
     if (draw(0, 1) == 0) {
-        t->a_zero += (taps - 1) * column;
-        s->a_k1 = -column;
+        t->a_zero += (taps - 1) * s->a_k1;
+        s->a_k1 = -s->a_k1;
     }
 }
 
@@ -85,15 +90,17 @@ static void take_lines(md_tile *p, int64_t lines) {
 static void test_random_windows(void **state) {
     (void)state;
     int odd = 0, ragged = 0, cut = 0, adds = 0, several = 0, sets = 0, lines = 0, beside = 0;
+    int strides = 0;
     seed = 76;
-    for (int i = 0; i < 80; i++) {
+    for (int i = 0; i < 110; i++) {
+        const int64_t stride = i < 80 ? 1 : 2 + i % 7 / 6;
         const int64_t odd_one = i % 4 == 0, samples = draw(5, 12), taps = i < 40 ? 3 : 2;
         const int64_t height = draw(6, 14) | odd_one, width = draw(6, 18) | odd_one;
         const int64_t channels = i % 3 == 0 ? 32 : draw(33, 75);
         const int64_t columns = i % 3 == 1 ? 64 : draw(i % 7 == 2 ? 16 : 33, 75);
         const int few = i % 5 < 2; /* and large */
-        Case t = window(few ? 2 : samples, few ? 3 * height : height, width, channels, columns,
-                        taps);
+        Case t = strided(few ? 2 : samples, few ? 3 * height : height, width, channels, columns,
+                         stride, i < 90 ? taps : 3);
         turn_weights(&t, (int)draw(0, 3));
         t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
         t.scale = (int)draw(0, 1);
@@ -116,15 +123,17 @@ static void test_random_windows(void **state) {
         sets += md_winograd_sets(&t.plan) > 1;
         lines += md_winograd_image(&t.plan) > md_winograd_rows(&t.plan, t.plan.r1.n);
         beside += s.k2 == taps * channels;
+        strides += md_winograd_phases(&t.plan) > 1;
         case_fill(&t);
         case_check(&t);
         case_free(&t);
     }
-    printf("  seed 76, of 80: odd %d, no vectors %d, parts of blocks %d, blocks %d, added %d, "
-           "weights of their own %d, images that end inside of a block %d, merged %d\n",
-           odd, ragged, cut, several, adds, sets, lines, beside);
+    printf("  seed 76, of 110: odd %d, no vectors %d, parts of blocks %d, blocks %d, added %d, "
+           "weights of their own %d, images that end inside of a block %d, merged %d, "
+           "at strides %d\n",
+           odd, ragged, cut, several, adds, sets, lines, beside, strides);
     assert_true(odd > 4 && ragged > 3 && cut > 4 && several > 5 && adds > 5);
-    assert_true(sets > 8 && lines > 3 && beside > 3);
+    assert_true(sets > 8 && lines > 3 && beside > 3 && strides > 8);
 }
 
 /* The gradient by the weights: sums over all places of images, of which one may be left. */

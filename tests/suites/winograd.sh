@@ -1,6 +1,6 @@
 #!/bin/sh
-# Convolutions of 3 x 3 places at stride 1, and of 2 x 2, as those behind an upsampling become, whose tiles are
-# transformed (runtime/tile_winograd.h): which products of a net are such, the same weights to the byte for any number of threads and from builds with
+# Convolutions of 3 x 3 places at stride 1, of 2 x 2, as those behind an upsampling become, and of 4 x 4 at stride 2,
+# whose tiles are transformed (runtime/tile_winograd.h): which products of a net are such, the same weights to the byte for any number of threads and from builds with
 # vectors of all widths and with none, whatever is checked, and a net of which none is such.
 set -u
 . tests/lib.sh
@@ -14,7 +14,7 @@ model net(x: [B, 3, N, N]) -> [B, 4] {
     a = x |> c1: conv2d(40, k = 3, pad = 1) |> relu;
     b = a |> c2: conv2d(40, k = 3, pad = 1) |> relu;
     h = b + (b |> c3: conv2d(40, k = 3, pad = 1)) |> relu |> c4: conv2d(36, k = 3) |> relu
-          |> upsample(2) |> c5: conv2d(36, k = 3, pad = 1) |> relu;
+          |> upsample(2) |> c5: conv2d(36, k = 3, pad = 1) |> relu |> c6: conv2d(40, k = 4, stride = 2, pad = 1) |> relu;
     return mean_pool(h) |> f: linear(4);
 }
 layer mean_pool(x: [b, c, h, w]) { y[b, c] = mean[i, j] x[b, c, i, j]; return y; }
@@ -30,12 +30,14 @@ EOF
 plans() { grep -E '^    (.*sizeof\((float|double)\), )?MD_TILE_[A-Z_]+( \| MD_TILE_[A-Z_]+)*,$' "$1" | grep -c "MD_TILE_$2\b"; }
 "$MDLC" --no-main "$scratch/net.mdl" -o "$scratch/plain.c" 2>"$scratch/err" || fail "net" "$(head -n 1 "$scratch/err")"
 all=$(plans "$scratch/plain.c" WINOGRAD) sums=$(plans "$scratch/plain.c" WINOGRAD_SUM)
+strides=$(grep -A 5 '^    MD_TILE_SUM3.* 4, .* 4, ' "$scratch/plain.c" | grep -c 'MD_TILE_WINOGRAD\b')
 two=$(grep -c 'md_tile_winograd_of_f32_in_two\|NAME##_two' "$scratch/plain.c")
 # Three such products and the one behind the upsampling forward, three by the input and as many by the weights; equal ones are one kernel.
 [ "$all" -ge 6 ] && pass || fail "products" "$all plans with transformed tiles"
 [ "$two" -ge 1 ] && pass || fail "products of 2 x 2 places" "no text for them"
+[ "$strides" -ge 1 ] && pass || fail "windows at a stride" "$strides plans with transformed tiles"
 [ "$sums" -ge 1 ] && pass || fail "sums over places" "$sums plans"
-sed 's/k = 3, pad = 1/k = 3, pad = 2, dilation = 2/; s/c4: conv2d(36, k = 3)/c4: conv2d(36, k = 3, stride = 2)/' "$scratch/net.mdl" >"$scratch/other.mdl"
+sed 's/k = 3, pad = 1/k = 3, pad = 2, dilation = 2/; s/c4: conv2d(36, k = 3)/c4: conv2d(36, k = 3, stride = 2)/; s/k = 4/k = 5/' "$scratch/net.mdl" >"$scratch/other.mdl"
 "$MDLC" --no-main "$scratch/other.mdl" -o "$scratch/other.c" 2>"$scratch/err" || fail "other" "$(head -n 1 "$scratch/err")"
 all=$(plans "$scratch/other.c" WINOGRAD)
 [ "$all" = 0 ] && pass || fail "dilations and strides" "$all plans with transformed tiles"
