@@ -133,9 +133,9 @@ enum {
 enum { MD_TILE_BATCHED = 1 << 30 };
 /* end: BATCHED */
 /* if: WINOGRAD */
-/* X are windows of 3 x 3 or 2 x 2 places, in tiles of 4 x 4 (tile_winograd.h). Fields
- * with other meanings: `partial` are elements for transformed weights, `group` lines of tiles that
- * a block has, `group_at` where the products of a block lie, which has `block_cols` columns. */
+/* X are windows of kb1 x kb1 places, 2 or 3, in tiles of 4 x 4 (tile_winograd.h). Fields with other
+ * meanings: `partial` are elements for transformed weights, `group` lines of tiles that a block
+ * has, `group_at` where the products of a block lie, which has `block_cols` columns. */
 #define MD_TILE_WINOGRAD INT64_C(0x80000000)
 /* The same of a sum over places, of shifts r2 and a batch axis of 3 (tile_winograd_sum.h), where
  * `partial` are the 16 products and `group_at` is where Y of a block lies. */
