@@ -279,6 +279,9 @@ static void test_plans(void **state) {
     s.k0 = 5, s.k1 = 5;
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
     s = usual.shape;
+    s.b_b1 = usual.b_size; /* weights of each of few large images */
+    assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) != 0);
+    s = usual.shape;
     s.b1 = 512, s.m1 = 2, s.m2 = 2, s.b_b1 = 1; /* weights of each of many small images */
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
     s = usual.shape;
