@@ -507,8 +507,6 @@ void eval_loop(EvalCall *c) {
     Value tuple = {.type = c->type,
                    .part = buffer_new(ev, sizeof(Value) * (size_t)(nout + 1)),
                    .nparts = nout};
-    Value index = eval_new(ev, type_scalar(TY_I32));
-    param[0] = index;
     for (int k = 0; k < a->ncarry; k++) {
         param[1 + k] = eval_share(ev, c->in[k]);
     }
@@ -532,12 +530,14 @@ void eval_loop(EvalCall *c) {
     }
     for (int64_t t = 0; t < trip && (!a->go || param[a->go].at[0].i); t++) {
         int64_t at = a->reverse ? trip - 1 - t : t;
-        index.at[0].i = at;
+        param[0] = eval_new(ev, type_scalar(TY_I32)); /* a carry may have the one before */
+        param[0].at[0].i = at;
         for (int k = 0; k < a->nxs; k++) {
             int p = 1 + a->ncarry + a->ninv + k;
             param[p] = slice_of(ev, c->in[p - 1], *body->param.at[p]->type, at);
         }
         eval_run(ev, body, param, out);
+        eval_drop(ev, param[0]);
         for (int k = 0; k < a->nxs; k++) {
             eval_drop(ev, param[1 + a->ncarry + a->ninv + k]);
         }
@@ -552,7 +552,6 @@ void eval_loop(EvalCall *c) {
         }
     }
     memcpy(tuple.part, param + 1, sizeof *param * (size_t)a->ncarry);
-    eval_drop(ev, index);
     eval_drop(ev, (Value){.part = param});
     c->result = tuple;
 }
