@@ -117,8 +117,9 @@ bool check_ends_turn(Check *c, const Step *loop) {
     return loop->go == NULL || check_read(c, loop, own_access(loop, loop->go, ACCESS_READ));
 }
 
-/* The slices behind the last index of the loop are not written. */
-static bool mark_parts(Check *c, const Step *loop, const StepList *list) {
+/* The slices behind the last index of the loop are not written. Where the loops that pick that index
+ * are not the first ones that pick slices, no reader has the same end: the rest is cleared first. */
+static void mark_parts(Check *c, const Step *loop, const StepList *list) {
     const Access *last = last_of(loop);
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
@@ -126,23 +127,18 @@ static bool mark_parts(Check *c, const Step *loop, const StepList *list) {
         for (int k = 0; k < touch->count; k++) {
             const Access *access = &touch->at[k];
             for (int n = 0; (access->mode & ACCESS_WRITE) && n < slice_count(access); n++) {
-                bool alike = access->slice[n] == loop;
+                bool alike = true;
                 for (int j = 0; alike && last != NULL && j < n && j < slice_count(last); j++) {
                     alike = access->slice[j] == last->slice[j];
                 }
-                if (alike) {
+                if (access->slice[n] == loop) {
                     c->value[access->buf->id].part[n] = loop;
-                } else if (access->slice[n] == loop) {
-                    return check_fail(c, "step %d stacks %s beside the last index of loop %d",
-                                      step->id, access->buf->name, loop->id);
+                    c->value[access->buf->id].beside[n] = !alike;
                 }
             }
         }
-        if (!mark_parts(c, loop, &step->body)) {
-            return false;
-        }
+        mark_parts(c, loop, &step->body);
     }
-    return true;
 }
 
 bool check_ends_close(Check *c, const Step *loop) {
@@ -163,7 +159,8 @@ bool check_ends_close(Check *c, const Step *loop) {
         ends->token = c->value[loop->last->id].token;
         ends->last = loop->last;
     }
-    return mark_parts(c, loop, &loop->body);
+    mark_parts(c, loop, &loop->body);
+    return true;
 }
 
 /* Have both loops one last index? It is the same loop's, or the same Buf's with the same value. */
@@ -207,7 +204,7 @@ bool check_ends_read(Check *c, const Step *step, const Access *access) {
             continue; /* the turn at hand has made it */
         }
         const Access *last = reader != NULL ? last_of(reader) : NULL;
-        if (last == NULL || !same_end(c, writer, reader) ||
+        if (last == NULL || v->beside[k] || !same_end(c, writer, reader) ||
             !same_turns(writer, last, access, k)) {
             return check_fail(c, "step %d (%s) reads what loop %d has not written of %s", step->id,
                               step->name != NULL ? step->name : "-", writer->id,

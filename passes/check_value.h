@@ -28,6 +28,7 @@ typedef struct {
     int64_t block; /* offset of the slice that was marked last */
     bool ranged;   /* of an input: it has been looked at */
     const Step *part[ACCESS_SLICES]; /* by axis: the loop that wrote its slices up to its end */
+    bool beside[ACCESS_SLICES]; /* and that end is picked by other loops than the slices are */
     const Step *counts; /* the loop whose last index it is, by turns of those around; or NULL */
     VEC(Writer) writer;
 } Value;

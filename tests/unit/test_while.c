@@ -350,6 +350,62 @@ static void test_harmful_plans(void **state) {
     }
 }
 
+static const char beside[] =
+    "entry seen(x: [4, 2], n: i32[4] in 0..6) {\n"
+    "    while sum(h) < 50.0 max 9 carry h = x {\n"
+    "        scan r < 4 carry z = sum(x) {\n"
+    "            while i < n[r] max 9 carry u = x[r, :], i = 0 { u <- sin(u); i <- i + 1; }\n"
+    "            emit y = u;\n"
+    "            z <- z + sum(u);\n"
+    "        }\n"
+    "        h <- h + y * sum(h) * 0.1 + 0.3;\n"
+    "    }\n"
+    "    g = grad(sum(h), x);\n"
+    "    return g, k = grad(sum(g), x);\n"
+    "}\n";
+
+/* The first clear of a slice of a slice. */
+static Step *clear_in(const StepList *list) {
+    for (int i = 0; i < list->count; i++) {
+        Step *step = list->at[i], *in = clear_in(&step->body);
+        if (step->kind == STEP_CLEAR && step_find(step, step->dst)->slice[1] != NULL) {
+            return step;
+        }
+        if (in != NULL) {
+            return in;
+        }
+    }
+    return NULL;
+}
+
+/* A stack of stacks by an adjoint that runs again in each iteration around it, as far as a last
+ * index that is picked by its second axis alone: it is read once its rest is 0, by nobody before. */
+static void test_beside(void **state) {
+    (void)state;
+    Dumped m;
+    Arena scratch = {0};
+    Program *p = compiled_text(&m, beside, 1);
+    assert_non_null(p);
+    compiled_plan(p);
+    const char *fault = check_program(&scratch, p);
+    if (fault != NULL) {
+        fail_msg("the plan as made: %s", fault);
+    }
+    ProgramEntry *e = p->entry.at[p->entry.count - 1];
+    Step *clear = clear_in(&e->step);
+    assert_non_null(clear);
+    assert_ptr_not_equal(step_find(clear, clear->src)->slice[0],
+                         step_find(clear, clear->dst)->slice[0]);
+    clear->kind = STEP_COPY;
+    drop_access(&clear->access, clear->dst);
+    clear->dst = clear->src;
+    fault = check_program(&scratch, p);
+    assert_non_null(fault);
+    assert_non_null(strstr(fault, "has not written of"));
+    arena_free(&scratch);
+    dumped_done(&m);
+}
+
 /* What the plan of a train with two loops holds: two loops with conditions that say how far they
  * went, two adjoints that run as far, a check of both; nothing is cleared, since each stack has its
  * adjoint alone as a reader. */
@@ -377,7 +433,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_derivatives),   cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_harmful_plans),
+        cmocka_unit_test(test_harmful_plans), cmocka_unit_test(test_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
