@@ -117,8 +117,9 @@ bool check_ends_turn(Check *c, const Step *loop) {
     return loop->go == NULL || check_read(c, loop, own_access(loop, loop->go, ACCESS_READ));
 }
 
-/* The slices behind the last index of the loop are not written. Where the loops that pick that index
- * are not the first ones that pick slices, no reader has the same end: the rest is cleared first. */
+/* The slices behind the last index of the loop are not written. Where the loops that pick that
+ * index are not the first ones that pick slices, no reader has the same end: the rest is cleared
+ * first. */
 static void mark_parts(Check *c, const Step *loop, const StepList *list) {
     const Access *last = last_of(loop);
     for (int i = 0; i < list->count; i++) {

@@ -354,7 +354,10 @@ static const char beside[] =
     "entry seen(x: [4, 2], n: i32[4] in 0..6) {\n"
     "    while sum(h) < 50.0 max 9 carry h = x {\n"
     "        scan r < 4 carry z = sum(x) {\n"
-    "            while i < n[r] max 9 carry u = x[r, :], i = 0 { u <- sin(u); i <- i + 1; }\n"
+    "            while i < n[r] max 9 carry u = x[r, :], i = 0 {\n"
+    "                u <- sin(u);\n"
+    "                i <- i + 1;\n"
+    "            }\n"
     "            emit y = u;\n"
     "            z <- z + sum(u);\n"
     "        }\n"
@@ -379,7 +382,7 @@ static Step *clear_in(const StepList *list) {
 }
 
 /* A stack of stacks by an adjoint that runs again in each iteration around it, as far as a last
- * index that is picked by its second axis alone: it is read once its rest is 0, by nobody before. */
+ * index that is picked by its second axis alone: nobody reads it before its rest is 0. */
 static void test_beside(void **state) {
     (void)state;
     Dumped m;
