@@ -17,7 +17,9 @@ static const Expr *made_of(ExprAt *x, const Expr *e, const Expr *const *in, cons
     switch (e->kind) {
     case EXPR_INDEX: return expr_index(k, e->elem, index);
     case EXPR_WITHIN: return expr_within(k, index, e->lo, e->hi);
-    case EXPR_MAP: return expr_map(k, e->op, e->elem, in, e->nin);
+    case EXPR_MAP:
+        return e->term ? expr_term(k, e->elem, in[0], in[1])
+                       : expr_map(k, e->op, e->elem, in, e->nin);
     case EXPR_LOAD: {
         index = e->arg == x->arg ? index_add(&k->index, index, x->by) : index;
         const Expr *load = expr_load(k, e->arg, index, e->nin == 2 ? in[0] : NULL);

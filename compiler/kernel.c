@@ -91,7 +91,7 @@ const Index *kernel_loop_index(Kernel *k, const Step *loop) {
 static uint64_t expr_hash(const Expr *e) {
     uint64_t h = hash_word(HASH_TABLE, (uint64_t)e->kind);
     h = hash_word(h, (uint64_t)e->op);
-    h = hash_word(h, (uint64_t)e->elem);
+    h = hash_word(h, (uint64_t)e->elem << 1 | e->term);
     uint64_t value;
     memcpy(&value, &e->value, sizeof value);
     h = hash_word(h, value);
@@ -116,7 +116,7 @@ static bool expr_is(const Expr *a, const Expr *b) {
     if (a->kind != b->kind || a->op != b->op || a->elem != b->elem || a->nin != b->nin ||
         memcmp(&a->value, &b->value, sizeof a->value) != 0 || a->ivalue != b->ivalue ||
         a->lo != b->lo || a->hi != b->hi || a->site != b->site || a->dist != b->dist ||
-        a->index != b->index || a->arg != b->arg || a->fold != b->fold) {
+        a->index != b->index || a->arg != b->arg || a->fold != b->fold || a->term != b->term) {
         return false;
     }
     for (int i = 0; i < a->nin; i++) {
@@ -353,7 +353,8 @@ static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *cons
     return NULL;
 }
 
-const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int nin) {
+static const Expr *map_keep(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int nin,
+                            bool term) {
     const Expr *simple = map_simpler(k, op, elem, in);
     if (simple) {
         return simple;
@@ -363,7 +364,17 @@ const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int
                                .elem = elem,
                                .nin = nin,
                                .in = (const Expr **)(uintptr_t)in,
-                               .cost = op_info[op].cost});
+                               .cost = op_info[op].cost,
+                               .term = term});
+}
+
+const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int nin) {
+    return map_keep(k, op, elem, in, nin, false);
+}
+
+const Expr *expr_term(Kernel *k, Elem elem, const Expr *a, const Expr *b) {
+    const Expr *in[2] = {a, b};
+    return map_keep(k, OP_MUL, elem, in, 2, elem_is_float(elem));
 }
 
 const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin) {

@@ -99,6 +99,7 @@ struct Expr {
     AxisSet fold;     /* axes that this FOLD binds */
     AxisSet axes;     /* axes that it depends on */
     int cost;         /* of computing it from loads, about one addition each */
+    bool term;        /* MAP, a product that is rounded together with the sum it is added to */
     const char *name; /* of the source variable, or NULL */
     uint32_t owner;   /* Loc.owner of the node that asked for it first */
 };
@@ -248,6 +249,8 @@ const Expr *expr_index(Kernel *k, Elem elem, const Index *index);
 const Expr *expr_within(Kernel *k, const Index *index, int64_t lo, int64_t hi);
 const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr *guard);
 const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int nin);
+/* A term of a product's sum: `a` times `b`, of floats rounded with the sum. Nothing binds it. */
+const Expr *expr_term(Kernel *k, Elem elem, const Expr *a, const Expr *b);
 const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin);
 const Expr *expr_draw(Kernel *k, Dist dist, Elem elem, const Expr *key, const Index *index);
 const Expr *expr_fold(Kernel *k, OpCode op, Elem elem, const Expr *body, AxisSet axes);

@@ -97,6 +97,7 @@ static void write_expr(Writer *w, const Expr *e) {
     number(w, e->kind);
     number(w, e->op);
     number(w, e->elem);
+    number(w, e->term);
     word(w, value);
     number(w, e->ivalue);
     number(w, e->lo);

@@ -17,6 +17,7 @@ typedef struct {
 /* The sums that a loop has in local variables (held.h). */
 typedef struct {
     const Stmt *store; /* what adds to them; NULL: there are none */
+    const Stmt *first; /* what they begin as; NULL: they are read */
     const char *place; /* the variable that stands for its element */
     enum { HELD_ADD, HELD_READ, HELD_WRITE } way; /* inside the loop, in front of it, behind it */
 } Held;

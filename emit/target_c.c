@@ -75,7 +75,7 @@ static void print_store(Style *s, const Stmt *st) {
     } else if (half) {
         text_printf(s->out, "%s = md_%s_%s(%s);", place, how, half, value);
     } else if (st->add != OP_CONST) {
-        style_combine(s, st->add, elem, place, value);
+        combined_print(s, st->add, elem, place, e);
     } else if (st->arg == s->lanes) {
         text_printf(s->out, "%s = MD_TILE_AS_LANE(%s);", place, value);
     } else if (elem == TY_BOOL) {
@@ -369,7 +369,7 @@ static void print_for(Style *s, const Stmt *st) {
         s->target->parallel(s, st);
         return;
     }
-    if (st->held) {
+    if (st->held && !st->simd) {
         held_open(s, st);
     }
     const char *name = s->axis[st->axis], *first, *end;
@@ -392,12 +392,16 @@ static void print_for(Style *s, const Stmt *st) {
     block_meet(s);
     const int shared = block_loop(s, st, name, first, end);
     print_ahead(s, &st->ahead);
-    block_print(s, &st->body);
+    if (st->held && st->simd) {
+        held_turn(s, st);
+    } else {
+        block_print(s, &st->body);
+    }
     block_loop_end(s, shared);
     block_meet(s);
     draws_close(s, &draws);
     print_rest(s, st, end);
-    if (st->held) {
+    if (st->held && !st->simd) {
         held_close(s, st);
     }
 }
@@ -436,15 +440,16 @@ static void fold_body(Style *s, const Stmt *st, const char **place, bool lanes) 
     list_print(s, &st->body);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
-        const char *value = expr_text(s, st->parts ? e : e->in[0]);
+        const Expr *of = st->parts ? e : e->in[0];
         if (lanes && lanes_are_keys(e)) {
+            const char *value = expr_text(s, of);
             const char *minus = e->op == OP_FMIN ? "-" : "", *open = *minus ? "(" : "";
             line(s, "%s = md_max_key(md_key_of_f32(%s%s%s%s), %s);", place[k], minus, open, value,
                  *minus ? ")" : "", place[k]);
             continue;
         }
         style_indent(s);
-        style_combine(s, e->op, e->elem, place[k], value);
+        combined_print(s, e->op, e->elem, place[k], of);
         text_add(s->out, "\n");
     }
     block_unbind(s, &st->body);

@@ -371,7 +371,10 @@ const Expr *value_product(Values *v, const Node *node, const Index *const *label
         }
         in[k] = value_at(v, node->in[k], at);
     }
-    const Expr *product = expr_map(v->k, OP_MUL, node->type->elem, in, 2);
+    const Elem elem = node->type->elem;
+    /* Whether a tiny one is written out is a question of fusion, which changes no bits. */
+    const Expr *product = fold_is_tiny(node) ? expr_map(v->k, OP_MUL, elem, in, 2)
+                                             : expr_term(v->k, elem, in[0], in[1]);
     v->k->owner = owner;
     return product;
 }

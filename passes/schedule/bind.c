@@ -81,9 +81,32 @@ void nest_open(KernelBuild *b, const RootList *roots) {
             b->bound[s->expr->id] = true;
         }
     }
+    bind_uses(b, roots);
+}
+
+void bind_uses(KernelBuild *b, const RootList *roots) {
+    bind_room(b);
+    memset(b->uses, 0, sizeof *b->uses * (size_t)b->nbound);
     for (int i = 0; i < roots->count; i++) {
         count_root(b, &roots->at[i]);
     }
+}
+
+bool roots_at(KernelBuild *b, const RootList *roots, int axis, const Index *place, RootList *to) {
+    ExprAt x = expr_at_open(b->k, b->scratch, axis, place);
+    for (int i = 0; i < roots->count; i++) {
+        Root root = roots->at[i];
+        const Expr *kid[MD_RANK];
+        root.value = root.named || index_kids(root.index, kid, 0, MD_RANK) > 0
+                         ? NULL
+                         : expr_at(&x, root.value);
+        if (!root.value) {
+            return false;
+        }
+        root.index = index_subst(&b->k->index, root.index, axis, x.place);
+        VEC_PUSH(b->scratch, to, root);
+    }
+    return true;
 }
 
 bool expr_is_plain(const Expr *e) {
@@ -110,8 +133,9 @@ void bind_expr(Binder *x, const Expr *e, bool deeper) {
         return;
     }
     bool here = (e->axes & ~x->scope) == 0;
-    bool wanted = here && (deeper || b->uses[e->id] > 1 || e->kind == EXPR_KEY ||
-                           (b->forced[e->id] && e->kind == EXPR_LOAD && e->nin == 0));
+    bool wanted = here && !e->term &&
+                  (deeper || b->uses[e->id] > 1 || e->kind == EXPR_KEY ||
+                   (b->forced[e->id] && e->kind == EXPR_LOAD && e->nin == 0));
     if (x->seen[e->id] && !wanted) {
         return;
     }

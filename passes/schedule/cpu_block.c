@@ -180,7 +180,7 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
         loop->span = n > 1 ? first->trip : first->trip / rows;
     }
     nest_lets(b, list, scope, roots);
-    Stmt *vector = nest_written_out(b, list, scope, last, &row, 1, NULL, roots);
+    Stmt *vector = nest_written_out(b, list, scope, last, &row, 1, NULL, 0, roots);
     if (blocks > 1) {
         nest_piece(b, vector->body.at[vector->body.count - 1], outer[n - 1], rows);
     }

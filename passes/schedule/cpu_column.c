@@ -113,16 +113,17 @@ static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     if (turns->n == 0 || n < 2) {
         return false;
     }
-    Turns outer = *turns;
-    outer.n--;
-    const int around = nest_taps_around(b, c->v->axis, n - 1);
+    Turns outer = *turns, shared = {.n = nest_taps_loops(b, turns, c->v->axis[n - 1])};
+    outer.n -= shared.n;
+    memcpy(shared.at, turns->at + outer.n, sizeof *shared.at * (size_t)shared.n);
+    const int around = nest_taps_around(b, &turns->at[turns->n - 1], c->v->axis, n - 1, roots);
     StmtList *inner = nest_turns(b, nest_loops(b, list, c->v->axis, around, false), &outer);
     scope = axes_with(scope, c->v->axis, around);
     for (int i = 0; i < outer.n; i++) {
         scope |= (AxisSet)1 << outer.at[i].axis;
     }
-    if (!nest_taps(b, inner, scope, &turns->at[outer.n], c->v->axis + around, n - 1 - around,
-                   c->v->axis[n - 1], NULL, roots)) {
+    if (!nest_taps(b, inner, scope, &shared, c->v->axis + around, n - 1 - around, c->v->axis[n - 1],
+                   NULL, roots)) {
         list->count = before;
         return false;
     }
@@ -242,13 +243,13 @@ static bool column_window(KernelBuild *b, const Column *c, const RootList *roots
     roots_identity(b, roots, &init);
     StmtList *list = nest_loops(b, &b->k->body, c->g->axis, n - 1, parallel);
     AxisSet scope = space_set(c->g) & ~((AxisSet)1 << row);
-    const int around = nest_taps_around(b, c->f->axis, space_axes(c->f));
+    const int around = nest_taps_around(b, &turn.at[0], c->f->axis, space_axes(c->f), roots);
     if (around > 0) { /* the row is there before the first line of the window */
         nest_stage(b, nest_loops(b, list, &row, 1, false), space_set(c->g), c->v->axis, 1, &init);
         list = nest_loops(b, list, c->f->axis, around, false);
     }
     scope = axes_with(scope, c->f->axis, around);
-    if (!nest_taps(b, list, scope, &turn.at[0], c->f->axis + around, space_axes(c->f) - around,
+    if (!nest_taps(b, list, scope, &turn, c->f->axis + around, space_axes(c->f) - around,
                    c->v->axis[0], around > 0 ? NULL : &init, roots)) {
         b->k->body.count = before;
         return false;

@@ -187,7 +187,7 @@ static void flat_emit(KernelBuild *b, const Part *part, void *plan) {
     StmtList *list = nest_loops(b, &b->k->body, r->axis, outer, nest_parallel(b, part));
     nest_lets(b, list, scope, &part->roots);
     if (is_short) {
-        nest_written_out(b, list, scope, r->axis[outer], &r->axis[outer + 1], 1, NULL,
+        nest_written_out(b, list, scope, r->axis[outer], &r->axis[outer + 1], 1, NULL, 0,
                          &part->roots);
     } else {
         nest_stage(b, list, scope, &r->axis[outer], 1, &part->roots);

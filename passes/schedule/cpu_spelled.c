@@ -90,24 +90,6 @@ static AxisSet short_axes(KernelBuild *b, const Part *part, Radix *left) {
 
 /* --- the schedule ----------------------------------------------------------------------------- */
 
-/* The roots at one place of `axis`; false: some cannot be given there. */
-static bool roots_at(KernelBuild *b, const RootList *roots, int axis, int64_t place, RootList *to) {
-    ExprAt x = expr_at_open(b->k, b->scratch, axis, index_const(&b->k->index, place));
-    for (int i = 0; i < roots->count; i++) {
-        Root root = roots->at[i];
-        const Expr *kid[MD_RANK];
-        root.value = root.named || index_kids(root.index, kid, 0, MD_RANK) > 0
-                         ? NULL
-                         : expr_at(&x, root.value);
-        if (!root.value) {
-            return false;
-        }
-        root.index = index_subst(&b->k->index, root.index, axis, x.place);
-        VEC_PUSH(b->scratch, to, root);
-    }
-    return true;
-}
-
 static bool spelled_fits(KernelBuild *b, const Part *part, void **plan) {
     Part *spelled = ARENA_NEW(b->scratch, Part);
     *spelled = *part;
@@ -124,7 +106,7 @@ static bool spelled_fits(KernelBuild *b, const Part *part, void **plan) {
         int axis = part->rows.axis[i];
         RootList roots = {0};
         for (int64_t at = 0; set >> axis & 1 && at < part->rows.digit[i]; at++) {
-            if (!roots_at(b, &spelled->roots, axis, at, &roots)) {
+            if (!roots_at(b, &spelled->roots, axis, index_const(&b->k->index, at), &roots)) {
                 return false;
             }
         }

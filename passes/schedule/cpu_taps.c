@@ -8,12 +8,18 @@
  * keep their order. */
 #include "passes/schedule/product.h"
 
+#include <string.h>
+
 enum {
-    TAPS = TUNED(27, 9),       /* most places of a window, of 32 registers */
+    TAPS = TUNED(27, 9),         /* most places of a window, of 32 registers */
+    TAPS_BESIDE = TUNED(64, 12), /* of one that several sums go through side by side */
     TAPS_TWICE = TUNED(12, 4), /* most of which two registers run along the picture side by side */
     TAPS_LEAST = 4,            /* fewer are soon loaded and stored */
     TAP_TURNS = 8,             /* most along one axis: what MD_UNROLL writes out */
-    TURNS_LEAST = TUNED(4, 2)  /* of the loop that shares them */
+    TURNS_LEAST = TUNED(4, 2), /* of the loop that shares them */
+    NEAR = TUNED(1 << 17, 64), /* bytes of all turns of two loops, which both share them */
+    PLACES = TUNED(8, 3),      /* most sums of a window side by side, */
+    PLACES_LEAST = TUNED(4, 2) /* fewest */
 };
 
 /* Loads without a condition, along `last` or apart from it, and what is computed of them. */
@@ -69,20 +75,122 @@ static void add_ahead(void *ctx, const Expr *e) {
     }
 }
 
-int nest_taps_around(const KernelBuild *b, const int *tap, int n) {
+/* Sums side by side: each number of the window is read once for them, and each element of the
+ * picture for all windows that it stands in. 1: the turns all add to the same sums, or are no
+ * multiple of a few. */
+static int64_t places_of(const KernelBuild *b, const Turn *turn, const Root *root) {
+    int64_t stride = 0;
+    if (turn->begin || !index_stride(root->index, turn->axis, &stride) || stride == 0) {
+        return 1;
+    }
+    for (int64_t places = PLACES; places >= PLACES_LEAST; places--) {
+        if (b->k->axis[turn->axis].extent % places == 0) {
+            return places;
+        }
+    }
+    return 1;
+}
+
+int nest_taps_loops(const KernelBuild *b, const Turns *turns, int last) {
+    int64_t count = b->k->axis[last].extent;
+    int n = 0;
+    while (n < turns->n && n < 2) {
+        count *= turns->at[turns->n - 1 - n].trip;
+        if (n > 0 && count * (int64_t)sizeof(float) > NEAR) {
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+int nest_taps_around(const KernelBuild *b, const Turn *turn, const int *tap, int n,
+                     const RootList *roots) {
+    int64_t most = roots->count == 1 && places_of(b, turn, &roots->at[0]) > 1 ? TAPS_BESIDE : TAPS;
     for (int64_t taps = 1; n > 0; n--) {
         const int64_t extent = b->k->axis[tap[n - 1]].extent;
         taps *= extent;
-        if (extent > TAP_TURNS || taps > TAPS) {
+        if (extent > TAP_TURNS || taps > most) {
             break;
         }
     }
     return n;
 }
 
-bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, const int *tap,
+/* A turn of `loop` asks for what each of the places along `axis` reads. */
+static void ask_for_each(KernelBuild *b, Stmt *loop, int axis) {
+    IndexTable *t = &b->k->index;
+    const StreamList one = loop->ahead;
+    loop->ahead = (StreamList){0};
+    for (int i = 0; i < one.count; i++) {
+        for (int64_t place = 0; place < b->k->axis[axis].extent; place++) {
+            Stream stream = one.at[i];
+            stream.at = index_subst(t, stream.at, axis, index_const(t, place));
+            VEC_PUSH(b->k->arena, &loop->ahead, stream);
+        }
+    }
+}
+
+/* What a turn does: the places of the window, and those of the sums beside one another. */
+typedef struct {
+    int row[AXES_MAX], n, beside; /* the last axis is of the sums, where beside is 1 */
+    RootList first, roots;
+} Window;
+
+/* Every `places` turns are one, with as many sums. False: a root is not known at such a place. */
+static bool side_by_side(KernelBuild *b, Window *w, Turn *turn, int64_t places) {
+    IndexTable *t = &b->k->index;
+    const int axis = turn->axis, place = kernel_axis(b->k, places, "p");
+    turn->axis = kernel_axis(b->k, turn->trip / places, "c");
+    turn->trip /= places;
+    const Index *at = index_scale(t, kernel_axis_index(b->k, turn->axis), places);
+    at = index_add(t, at, kernel_axis_index(b->k, place));
+    const RootList first = w->first, roots = w->roots;
+    w->first = w->roots = (RootList){0};
+    w->row[w->n++] = place;
+    w->beside = 1;
+    if (!roots_at(b, &first, axis, at, &w->first) || !roots_at(b, &roots, axis, at, &w->roots)) {
+        return false;
+    }
+    bind_uses(b, &w->roots);
+    return true;
+}
+
+/* The lines that a turn of `loop` asks for, and what it begins with. */
+static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int last, int piece,
+                      int64_t lanes) {
+    const Root *root = &w->roots.at[0];
+    Ahead ahead = {b, w->row, w->n - w->beside, loop->axis, last, lanes, &loop->ahead};
+    product_loads(root->value, ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1), add_ahead,
+                  &ahead);
+    if (w->first.count > 0) { /* stored for the first time: a store waits for its line, too */
+        ask_for(&ahead, root->arg, root->index);
+    }
+    const Index *begin = index_const(&b->k->index, 0);
+    begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
+    for (int i = 0; i < loop->ahead.count; i++) {
+        loop->ahead.at[i].at = index_subst(&b->k->index, loop->ahead.at[i].at, last, begin);
+    }
+    if (w->beside) {
+        ask_for_each(b, loop, w->row[w->n - 1]);
+    }
+}
+
+/* Do all turns add to the same sums? */
+static bool adds_up(const Turns *turns, const Root *root) {
+    int64_t stride;
+    bool same = true;
+    for (int i = 0; i < turns->n; i++) {
+        same = same && index_stride(root->index, turns->at[i].axis, &stride) && stride == 0;
+    }
+    return same;
+}
+
+bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *around, const int *tap,
                int n, int last, const RootList *first, const RootList *roots) {
-    int64_t taps = 1;
+    Turns turns = *around;
+    Turn *turn = &turns.at[turns.n - 1];
+    int64_t taps = 1, stride = 0;
     for (int i = 0; i < n; i++) {
         taps *= b->k->axis[tap[i]].extent;
     }
@@ -93,40 +201,41 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
     const Root *root = &roots->at[0];
     const int64_t bytes = (int64_t)elem_bytes(root->arg->elem), wide = MD_ALIGN / bytes;
     const int64_t extent = b->k->axis[last].extent;
-    const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
-    int64_t stride = 0;
-    if (extent % lanes != 0 || !index_stride(root->index, last, &stride) || stride != 1 ||
+    if (extent % wide != 0 || !index_stride(root->index, last, &stride) || stride != 1 ||
         !is_straight(b, root->value, last, (size_t)bytes)) {
         return false;
     }
+    Window w = {.n = n, .roots = *roots};
+    memcpy(w.row, tap, sizeof *tap * (size_t)n);
+    w.first = first ? *first : w.first;
+    const int64_t places = taps > TAPS_TWICE ? places_of(b, turn, root) : 1;
+    if (places > 1 && !side_by_side(b, &w, turn, places)) {
+        return false;
+    }
+    const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
     int piece = -1;
     if (extent > lanes) {
         piece = kernel_axis(b->k, extent / lanes, "c");
         list = nest_loops(b, list, &piece, 1, false);
         scope |= (AxisSet)1 << piece;
     }
-    const Turns turns = {.n = 1, .at = {*turn}};
     const StmtList *outer = list;
     list = nest_turns(b, list, &turns);
-    scope |= (AxisSet)1 << turn->axis;
-    nest_lets(b, list, scope, roots);
-    Stmt *vector = nest_written_out(b, list, scope, last, tap, n, first, roots);
+    for (int i = 0; i < turns.n; i++) {
+        scope |= (AxisSet)1 << turns.at[i].axis;
+    }
+    nest_lets(b, list, scope, &w.roots);
+    Stmt *vector = nest_written_out(b, list, scope, last, w.row, w.n, first ? &w.first : NULL,
+                                    w.beside, &w.roots);
     Stmt *loop = outer->at[outer->count - 1];
-    Ahead ahead = {b, tap, n, turn->axis, last, lanes, &loop->ahead};
-    product_loads(root->value, ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1), add_ahead,
-                  &ahead);
-    if (first) { /* stored for the first time: a store waits for its line as a load does */
-        ask_for(&ahead, root->arg, root->index);
+    loop->held = adds_up(&turns, &w.roots.at[0]);
+    while (loop->axis != turn->axis) {
+        loop = loop->body.at[loop->body.count - 1];
     }
-    const Index *begin = index_const(&b->k->index, 0);
-    begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
-    for (int i = 0; i < loop->ahead.count; i++) {
-        loop->ahead.at[i].at = index_subst(&b->k->index, loop->ahead.at[i].at, last, begin);
-    }
+    ask_ahead(b, &w, loop, last, piece, lanes);
     if (piece >= 0) {
         nest_piece(b, vector, piece, lanes);
     }
-    outer->at[outer->count - 1]->held =
-        index_stride(root->index, turn->axis, &stride) && stride == 0; /* all turns add to it */
+    vector->held = w.beside;
     return true;
 }

@@ -145,6 +145,9 @@ typedef struct {
 AxisSet root_axes(const Root *root);
 AxisSet axes_with(AxisSet set, const int *axis, int n); /* of both */
 void nest_open(KernelBuild *b, const RootList *roots); /* counts uses; nothing is bound */
+void bind_uses(KernelBuild *b, const RootList *roots); /* counts those of other roots instead */
+/* The roots at one place of `axis`, which may be an index of others; false: some are not known. */
+bool roots_at(KernelBuild *b, const RootList *roots, int axis, const Index *place, RootList *to);
 void bind_room(KernelBuild *b);    /* for expressions that scheduling itself has made */
 bool expr_is_plain(const Expr *e); /* a number or an index: never worth a name */
 Binder bind_open(KernelBuild *b, StmtList *list, AxisSet scope, ExprList *made);
@@ -159,10 +162,10 @@ void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *ro
 void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                 const RootList *roots);
 /* Vectors along `last`, in each turn of which the few places along the `n` axes `row` are written
- * out, behind what `first` stores (NULL: nothing); the loop over these is the last statement of the
- * one that comes back. */
+ * out, behind what `first` stores (NULL: nothing) along the last `nfirst` of them; the loop over
+ * these is the last statement of the one that comes back. */
 Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, const int *row,
-                       int n, const RootList *first, const RootList *roots);
+                       int n, const RootList *first, int nfirst, const RootList *roots);
 /* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
 void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
 /* Elements of the pieces in which threads share a long vector axis: the same for all that makes or
@@ -214,12 +217,16 @@ void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots);
 /* --- cpu_taps.c --- */
 /* How many of the first axes of a window loops go along, for the places of the others, which
  * nest_taps gets, to fit registers. */
-int nest_taps_around(const KernelBuild *b, const int *tap, int n);
+int nest_taps_around(const KernelBuild *b, const Turn *turn, const int *tap, int n,
+                     const RootList *roots);
+/* How many of the last loops of a sum that adds to a window of vectors along `last` share these. */
+int nest_taps_loops(const KernelBuild *b, const Turns *turns, int last);
 /* Loops that add the few terms of a window, or add to the few sums of one, along the vector axis
  * `last`: the places of the window (`tap`, axes) are written out, and a loop over one register of
- * `last` at a time runs around `turn`, so that what does not depend on it stays in registers.
- * `first`: stores in front of the window's. False, and nothing done, where that does not fit. */
-bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, const int *tap,
+ * `last` at a time runs around the turns, so that what does not depend on them stays in registers,
+ * or sums of several turns stand side by side. `first`: stores in front of the window's. False, and
+ * nothing done, where that does not fit. */
+bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *turns, const int *tap,
                int n, int last, const RootList *first, const RootList *roots);
 
 /* --- cpu_running.c --- */

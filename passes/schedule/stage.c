@@ -247,7 +247,7 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
     }
     for (int i = 0; i < roots->count && roots->count > 1; i++) {
         const Expr *e = roots->at[i].value;
-        if (!b->bound[e->id] && !expr_is_plain(e)) {
+        if (!b->bound[e->id] && !e->term && !expr_is_plain(e)) {
             stmt_let(b->k, into, e, NULL);
             b->bound[e->id] = true;
             VEC_PUSH(b->scratch, &made, e);
@@ -425,22 +425,28 @@ void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, 
     emit_stage(b, list, scope, axis, naxis, roots, NULL);
 }
 
+/* The loop at the end of `list`, and those in it, `n` in all, are written out. */
+static void write_out(const StmtList *list, int n) {
+    for (int i = 0; i < n; i++) {
+        Stmt *loop = list->at[list->count - 1];
+        loop->simd = false;
+        loop->unroll = true;
+        list = &loop->body;
+    }
+}
+
 Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, const int *row,
-                       int n, const RootList *first, const RootList *roots) {
+                       int n, const RootList *first, int nfirst, const RootList *roots) {
     Stmt *vector = stmt_for(b->k, list, last);
     vector->simd = true;
     scope |= (AxisSet)1 << last;
     if (first) {
-        nest_stage(b, &vector->body, scope, NULL, 0, first);
+        nest_stage(b, &vector->body, scope, row + n - nfirst, nfirst, first);
+        write_out(&vector->body, nfirst);
     }
     nest_lets(b, &vector->body, scope, roots);
     nest_stage(b, &vector->body, scope, row, n, roots);
-    Stmt *loop = vector->body.at[vector->body.count - 1];
-    for (int i = 0; i < n; i++) {
-        loop->simd = false;
-        loop->unroll = true;
-        loop = i < n - 1 ? loop->body.at[loop->body.count - 1] : loop;
-    }
+    write_out(&vector->body, n);
     return vector;
 }
 

@@ -12,7 +12,7 @@ gaps() {
     "$@" "$scratch/depthwise.c" -lm -o "$scratch/$name" 2>"$scratch/err" || { fail "$name" "$(head -n 1 "$scratch/err")"; return; }
     for threads in 1 3; do
         OMP_NUM_THREADS=$threads "$scratch/$name" gaps >"$scratch/out" 2>"$scratch/err" || fail "$name" "$(head -n 1 "$scratch/err")"
-        for size in few line lines many long; do
+        for size in few line lines many long beside all rows odd; do
             grep -qx "$size \[3\] = 0 0 0" "$scratch/out" && pass || fail "$name, $size, $threads threads" "$(grep "^$size " "$scratch/out")"
         done
     done
@@ -22,6 +22,10 @@ gaps() {
 # windows another way.
 written=$(grep -A 1 -E '^ +for \(int64_t j(_[0-9]+)? = ' "$scratch/depthwise.c" | grep -c 'MD_UNROLL(8)')
 ! usual_sizes || [ "$written" -ge 5 ] && pass || fail "registers" "$written loops along channels have places that are written out"
+# Sums side by side are local variables of a turn of the vector loop, and so are those of the numbers.
+for width in 6 7 8; do
+    ! usual_sizes || grep -q "float held\[$width\];" "$scratch/depthwise.c" && pass || fail "side by side" "no $width sums are local"
+done
 gaps native $CC -O1 -march=native -ffp-contract=off -fopenmp
 gaps plain $CC -O1 -ffp-contract=off -fopenmp -DMD_VBYTES=0
 summary depthwise

@@ -211,23 +211,25 @@ static void test_slices(void **state) {
     const Shape shape = shape_of(text, &target_cpu);
     assert_int_equal(shape.parallel, 1);
     assert_int_equal(shape.own, 18 * 18 * 64);
-    assert_int_equal(shape.ahead, 2);
+    assert_int_equal(shape.ahead, ODD_SIZES ? 3 : 2);
 }
 
-/* Of windows of more places than there are registers those of some lines are in them: the rows of
- * the result are there before, and only lines that are read are asked for. */
+/* A window of many places goes along several places of the picture side by side, each of which asks
+ * for its lines. Where these are none of a few times as many, those of some of its lines are in
+ * registers: the rows of the result are there before, and only what is read is asked for. */
 static void test_lines_of_windows(void **state) {
     (void)state;
     needs_usual_sizes();
-    static const int k[][3] = {{3, 5, 2}, {7, 7, 1}, {9, 9, 0}};
+    static const int k[][4] = {
+        {3, 5, 32, 16}, {7, 7, 28, 14}, {3, 5, 31, 2}, {7, 7, 31, 1}, {9, 9, 32, 0}};
     for (size_t i = 0; i < sizeof k / sizeof *k; i++) {
         char text[320];
         snprintf(text, sizeof text,
                  "entry f(x: [8, 40, 40, 64], w: [%d, %d, 64]) {\n"
-                 "    y[b, i < 32, j < 32, c] = sum[p, q] x[b, i + p, j + q, c] * w[p, q, c];\n"
+                 "    y[b, i < 32, j < %d, c] = sum[p, q] x[b, i + p, j + q, c] * w[p, q, c];\n"
                  "    return y;\n}\n",
-                 k[i][0], k[i][1]);
-        assert_int_equal(shape_of(text, &target_cpu).ahead, k[i][2]);
+                 k[i][0], k[i][1], k[i][2]);
+        assert_int_equal(shape_of(text, &target_cpu).ahead, k[i][3]);
     }
 }
 

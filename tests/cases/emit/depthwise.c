@@ -35,7 +35,7 @@ MD_NOINLINE void depthwise_conv_loop(float *MD_RESTRICT y, const float *MD_RESTR
                 for (int64_t k = 0; k < 3; k++) {
                     MD_UNROLL(8)
                     for (int64_t k_2 = 0; k_2 < 3; k_2++) {
-                        y[r * 4608 + r_2 * 384 + r_3 * 32 + j] += conv[r * 6272 + r_2 * 448 + r_3 * 32 + k * 448 + k_2 * 32 + j] * w[k * 96 + k_2 * 32 + j];
+                        y[r * 4608 + r_2 * 384 + r_3 * 32 + j] = md_madf(conv[r * 6272 + r_2 * 448 + r_3 * 32 + k * 448 + k_2 * 32 + j], w[k * 96 + k_2 * 32 + j], y[r * 4608 + r_2 * 384 + r_3 * 32 + j]);
                     }
                 }
             }
@@ -72,18 +72,17 @@ static void depthwise_f_out_2(float *MD_RESTRICT out, float *MD_RESTRICT product
         }
     }
     for (int64_t k = 0; k < 2; k++) {
-        for (int64_t k_2 = 0; k_2 < 12; k_2++) {
-            float held[288];
-            MD_IVDEP
-            for (int64_t j_3 = 0; j_3 < 32; j_3++) {
+        float held[288];
+        for (int64_t j_3 = 0; j_3 < 32; j_3++) {
+            MD_UNROLL(8)
+            for (int64_t j = 0; j < 3; j++) {
                 MD_UNROLL(8)
-                for (int64_t j = 0; j < 3; j++) {
-                    MD_UNROLL(8)
-                    for (int64_t j_2 = 0; j_2 < 3; j_2++) {
-                        held[(j * 3 + j_2) * 32 + j_3] = product[j * 96 + j_2 * 32 + j_3];
-                    }
+                for (int64_t j_2 = 0; j_2 < 3; j_2++) {
+                    held[(j * 3 + j_2) * 32 + j_3] = product[j * 96 + j_2 * 32 + j_3];
                 }
             }
+        }
+        for (int64_t k_2 = 0; k_2 < 12; k_2++) {
             for (int64_t k_3 = 0; k_3 < 12; k_3++) {
                 MD_IVDEP
                 for (int64_t j_3 = 0; j_3 < 32; j_3++) {
@@ -92,19 +91,18 @@ static void depthwise_f_out_2(float *MD_RESTRICT out, float *MD_RESTRICT product
                     for (int64_t j = 0; j < 3; j++) {
                         MD_UNROLL(8)
                         for (int64_t j_2 = 0; j_2 < 3; j_2++) {
-                            held[(j * 3 + j_2) * 32 + j_3] += y_value * conv[k * 6272 + k_2 * 448 + k_3 * 32 + j * 448 + j_2 * 32 + j_3];
+                            held[(j * 3 + j_2) * 32 + j_3] = md_madf(y_value, conv[k * 6272 + k_2 * 448 + k_3 * 32 + j * 448 + j_2 * 32 + j_3], held[(j * 3 + j_2) * 32 + j_3]);
                         }
                     }
                 }
             }
-            MD_IVDEP
-            for (int64_t j_3 = 0; j_3 < 32; j_3++) {
+        }
+        for (int64_t j_3 = 0; j_3 < 32; j_3++) {
+            MD_UNROLL(8)
+            for (int64_t j = 0; j < 3; j++) {
                 MD_UNROLL(8)
-                for (int64_t j = 0; j < 3; j++) {
-                    MD_UNROLL(8)
-                    for (int64_t j_2 = 0; j_2 < 3; j_2++) {
-                        product[j * 96 + j_2 * 32 + j_3] = held[(j * 3 + j_2) * 32 + j_3];
-                    }
+                for (int64_t j_2 = 0; j_2 < 3; j_2++) {
+                    product[j * 96 + j_2 * 32 + j_3] = held[(j * 3 + j_2) * 32 + j_3];
                 }
             }
         }

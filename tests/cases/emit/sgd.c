@@ -14,7 +14,7 @@ static void sgd_fc_linear(float *MD_RESTRICT linear, const float *MD_RESTRICT x,
         for (; k_base + 16 <= 16; k_base += 16) {
             for (int64_t l = 0; l < 16; l++) {
                 const int64_t k = k_base + l;
-                sum_part[l] += x[r * 16 + k] * weight[k];
+                sum_part[l] = md_madf(x[r * 16 + k], weight[k], sum_part[l]);
             }
         }
         const float sum = md_lanes_addf(sum_part, 16);
@@ -67,7 +67,7 @@ static void sgd_fc_weight_linear_sgd(float *weight_next, float *MD_RESTRICT prod
         const float d_out = d_mul[k];
         MD_IVDEP
         for (int64_t j = 0; j < 16; j++) {
-            product[j] += d_out * x[k * 16 + j];
+            product[j] = md_madf(d_out, x[k * 16 + j], product[j]);
         }
     }
     MD_IVDEP
