@@ -28,8 +28,7 @@ static Home staged_home(WorkBuild *b, const Node *x) {
 Root work_copy(Work *w, int k, const Arg *to, const Index *const *at) {
     WorkBuild *b = (WorkBuild *)w; /* its first member */
     const Node *x = fuse_copied(b->frame->fusion, b->unit->atom.at[0], k);
-    const Index *flat =
-        index_flatten(&w->k->index, x->type->rank - 1, x->type->dim + 1, at + 1);
+    const Index *flat = index_flatten(&w->k->index, x->type->rank - 1, x->type->dim + 1, at + 1);
     return (Root){.arg = to,
                   .index = flat,
                   .value = value_at(&b->v, x, at),
@@ -77,11 +76,22 @@ static bool has_label(const Node *node, int k, int label) {
     return find_label(k == 0 ? a->la : a->lb, node->in[k]->type->rank, label) >= 0;
 }
 
+/* Are the sums of a register of channels few, the places of a window in front? */
+static bool has_few_places(const Node *node, int channels) {
+    enum { PLACES = 8, LANES = TUNED(16, 4) };
+    const int64_t *dim = node->type->dim;
+    bool few = count_dims(node->type->rank - channels, dim + channels) % LANES == 0;
+    for (int i = 0; i < channels; i++) {
+        few = few && dim[i] <= PLACES;
+    }
+    return few;
+}
+
 /* Where the last labels of the result begin, that columns have: those of the second operand alone.
- * If it ends with labels that both operands have, these, and all where the result stays in cache
- * while many terms, half as many as it has elements, are added to it. */
+ * If it ends with labels that both operands have, these, and all where the result, or of a window
+ * a part of it, stays near while many terms are added to it. */
 static int trailing_labels(const Node *node) {
-    enum { CACHED = TUNED(8192, 64) };
+    enum { CACHED = TUNED(8192, 64), WINDOW = TUNED(32768, 128) };
     const int8_t *label = node->attr->lo_;
     int tail = node->type->rank, shared = tail;
     while (shared > 0 &&
@@ -91,7 +101,10 @@ static int trailing_labels(const Node *node) {
     }
     int64_t count = type_count(*node->type);
     if (count_dims(tail - shared, node->type->dim + shared) > 1) {
-        return count <= CACHED && 2 * fold_count(node) >= count ? 0 : shared;
+        const bool window = has_few_places(node, shared);
+        const int64_t terms = fold_count(node);
+        return count <= (window ? WINDOW : CACHED) && (window ? 16 : 2) * terms >= count ? 0
+                                                                                         : shared;
     }
     while (tail > 0 && has_label(node, 1, label[tail - 1]) &&
            !has_label(node, 0, label[tail - 1])) {

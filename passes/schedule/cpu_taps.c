@@ -17,7 +17,7 @@ enum {
     TAPS_LEAST = 4,            /* fewer are soon loaded and stored */
     TAP_TURNS = 8,             /* most along one axis: what MD_UNROLL writes out */
     TURNS_LEAST = TUNED(4, 2), /* of the loop that shares them */
-    NEAR = TUNED(1 << 17, 64), /* bytes of all turns of two loops, which both share them */
+    NEAR = TUNED(1 << 18, 64), /* bytes of all turns of two loops, which both share them */
     PLACES = TUNED(8, 3),      /* most sums of a window side by side, */
     PLACES_LEAST = TUNED(4, 2) /* fewest */
 };
@@ -228,7 +228,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     Stmt *vector = nest_written_out(b, list, scope, last, w.row, w.n, first ? &w.first : NULL,
                                     w.beside, &w.roots);
     Stmt *loop = outer->at[outer->count - 1];
-    loop->held = adds_up(&turns, &w.roots.at[0]);
+    loop->held = !w.beside && adds_up(&turns, &w.roots.at[0]);
     while (loop->axis != turn->axis) {
         loop = loop->body.at[loop->body.count - 1];
     }

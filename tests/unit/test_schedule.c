@@ -233,6 +233,27 @@ static void test_lines_of_windows(void **state) {
     }
 }
 
+/* Gradients of such numbers have their sums in registers too, of many channels, where a window has
+ * few places and many terms. Else rows of channels are added, or, of few terms, these are the window
+ * and sums of a line of the numbers stand side by side. */
+static void test_sums_of_windows(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    static const int k[][4] = {/* places of a window and of a picture, each way; channels; loops */
+                               {3, 16, 512, 2},  {3, 16, 1024, 2}, {5, 16, 1024, 2},
+                               {3, 16, 4096, 1}, {9, 16, 512, 1},  {5, 8, 1024, 3}};
+    for (size_t i = 0; i < sizeof k / sizeof *k; i++) {
+        char text[320];
+        snprintf(text, sizeof text,
+                 "dim P = %d, N = %d, C = %d;\n"
+                 "entry f(x: [8, 24, 24, C], d: [8, N, N, C]) {\n"
+                 "    y[p < P, q < P, c] = sum[b, i, j] x[b, i + p, j + q, c] * d[b, i, j, c];\n"
+                 "    return y;\n}\n",
+                 k[i][0], k[i][1], k[i][2]);
+        assert_int_equal(shape_of(text, &target_cpu).unrolled, k[i][3]);
+    }
+}
+
 /* Rows of a tensor that no cache holds share a loop only while they lie within 512 bytes; sums over
  * such rows ask for later ones, each tensor once, where they are more than eight registers. */
 static void test_far_rows(void **state) {
@@ -316,12 +337,12 @@ static void test_launches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_shared_rows),
-        cmocka_unit_test(test_ahead),          cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_launches),       cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_given_channels), cmocka_unit_test(test_lines_of_windows),
-        cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_product),         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_ahead),           cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_launches),        cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_given_channels),  cmocka_unit_test(test_lines_of_windows),
+        cmocka_unit_test(test_sums_of_windows), cmocka_unit_test(test_far_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
