@@ -234,8 +234,8 @@ static void test_lines_of_windows(void **state) {
 }
 
 /* Gradients of such numbers have their sums in registers too, of many channels, where a window has
- * few places and many terms. Else rows of channels are added, or, of few terms, these are the window
- * and sums of a line of the numbers stand side by side. */
+ * few places and many terms. Else rows of channels are added; or the terms, which are few, are the
+ * window, and sums of a line of the numbers stand side by side. */
 static void test_sums_of_windows(void **state) {
     (void)state;
     needs_usual_sizes();
