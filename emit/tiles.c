@@ -109,6 +109,15 @@ static void open_arguments(Style *s, const Needs *all, const StmtList *list, con
     Arena *arena = s->out->arena;
     Needs n = needs_of(arena, s->k, list, NULL);
     n.axes &= all->axes;
+    Words words = numbers_needed(s, &n, false), typed = numbers_needed(s, &n, true);
+    bool any = words.count > 0;
+    for (int i = 0; i < s->k->arg.count; i++) {
+        any = any || n.arg[s->k->arg.at[i]->id];
+    }
+    if (!any) {
+        line(s, "(void)ctx;");
+        return;
+    }
     /* a copy: no store of the block can change what it holds */
     line(s, "const %s_args args = *(const %s_args *)ctx;", name, name);
     for (int i = 0; i < s->k->arg.count; i++) {
@@ -117,7 +126,6 @@ static void open_arguments(Style *s, const Needs *all, const StmtList *list, con
             s->arg[arg->id] = str_printf(arena, "args.%s", s->arg[arg->id]);
         }
     }
-    Words words = numbers_needed(s, &n, false), typed = numbers_needed(s, &n, true);
     for (int i = 0; i < words.count; i++) {
         line(s, "const %s = args.%s;", typed.at[i], words.at[i]);
     }

@@ -203,7 +203,7 @@ static Node *point_for(Gen *gen, const Node *value) {
         point = i < 8 ? gen_float(gen).node : node_full(gen->g, *value->type, 1);
     }
     arena_free(&scratch);
-    return point;
+    return graph_name(point, "point"); /* as every point of a text: what has a name is not folded */
 }
 
 Node *gen_slope(Gen *gen, Node *value, double cotangent) {
