@@ -3,7 +3,8 @@
  * A depthwise convolution adds some nine products to each element, and the gradient of its numbers
  * adds each product to one of nine sums. Looped over in memory, each of them is a load and a store.
  * Here one register of channels at a time runs along the picture: the numbers, or the sums, of all
- * places of the window are registers of their own; of a larger one those of some of its lines.
+ * places of the window are registers of their own; of a larger one those of some of its lines. Or
+ * the sums of several places of the picture are, to which each number is added once it is read.
  * Needs the axes of a column (cpu_column.c); gives its innermost loops; changes no values: sums
  * keep their order. */
 #include "passes/schedule/product.h"
@@ -91,12 +92,12 @@ static int64_t places_of(const KernelBuild *b, const Turn *turn, const Root *roo
     return 1;
 }
 
-int nest_taps_loops(const KernelBuild *b, const Turns *turns, int last) {
-    int64_t count = b->k->axis[last].extent;
+int nest_taps_loops(const KernelBuild *b, const Turns *turns, int last, const RootList *roots) {
+    int64_t bytes = b->k->axis[last].extent * (int64_t)elem_bytes(roots->at[0].arg->elem);
     int n = 0;
     while (n < turns->n && n < 2) {
-        count *= turns->at[turns->n - 1 - n].trip;
-        if (n > 0 && count * (int64_t)sizeof(float) > NEAR) {
+        bytes *= turns->at[turns->n - 1 - n].trip;
+        if (n > 0 && bytes > NEAR) {
             break;
         }
         n++;
