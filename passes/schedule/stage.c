@@ -246,11 +246,14 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
         bind_root(&x, &roots->at[i]);
     }
     for (int i = 0; i < roots->count && roots->count > 1; i++) {
-        const Expr *e = roots->at[i].value;
-        if (!b->bound[e->id] && !e->term && !expr_is_plain(e)) {
-            stmt_let(b->k, into, e, NULL);
-            b->bound[e->id] = true;
-            VEC_PUSH(b->scratch, &made, e);
+        const Expr *const value = roots->at[i].value, *const one[] = {value};
+        const Expr *const *of = value->term ? (const Expr *const *)value->in : one;
+        for (int k = 0; k < (value->term ? value->nin : 1); k++) { /* of a term its factors */
+            if (!b->bound[of[k]->id] && !expr_is_plain(of[k])) {
+                stmt_let(b->k, into, of[k], NULL);
+                b->bound[of[k]->id] = true;
+                VEC_PUSH(b->scratch, &made, of[k]);
+            }
         }
     }
     for (int i = 0; i < roots->count; i++) {
