@@ -23,6 +23,10 @@ static const Stmt *vector_of(const Stmt *loop) {
     return loop;
 }
 
+static int64_t lanes_of(const Style *s, const Stmt *vector) {
+    return vector->begin ? vector->span : s->k->axis[vector->axis].extent;
+}
+
 static bool along(const Stmt *loop, const Stmt *store) {
     return store->index->axes >> loop->axis & 1;
 }
@@ -38,8 +42,7 @@ static const Stmt *store_in(const Stmt *st) {
  * copies that it thinks may be of any length. */
 static void copy_lanes(Style *s, const Stmt *vector) {
     const char *lane = s->axis[vector->axis], *at = vector->begin ? style_name(s, "l") : lane;
-    const int64_t lanes = vector->begin ? vector->span : s->k->axis[vector->axis].extent;
-    line(s, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", at, at, lanes, at);
+    line(s, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", at, at, lanes_of(s, vector), at);
     s->depth++;
     if (vector->begin) {
         line(s, "const int64_t %s = %s + %s;", lane, index_text(s, vector->begin), at);
@@ -51,16 +54,15 @@ static void copy_lanes(Style *s, const Stmt *vector) {
 
 /* The loops of the copies are those of the sums, without what is added and what is added up. */
 static void held_copy(Style *s, const Stmt *loop, int way) {
-    const Stmt *block[1] = {loop->simd ? last_of(loop) : vector_of(loop)};
-    while (!along(block[0], s->held.store)) {
-        block[0] = last_of(block[0]);
-    }
-    const StmtList list = {.at = (Stmt **)block, .count = 1};
     s->held.way = way;
-    if (block[0]->simd) {
-        copy_lanes(s, block[0]);
+    if (loop->simd) {
+        const Stmt *block[1] = {last_of(loop)};
+        while (!along(block[0], s->held.store)) {
+            block[0] = last_of(block[0]);
+        }
+        list_print(s, &(StmtList){.at = (Stmt **)block, .count = 1});
     } else {
-        list_print(s, &list);
+        copy_lanes(s, vector_of(loop));
     }
     s->held.way = HELD_ADD;
 }
@@ -68,9 +70,7 @@ static void held_copy(Style *s, const Stmt *loop, int way) {
 void held_open(Style *s, const Stmt *loop) {
     Arena *arena = s->out->arena;
     const Stmt *vector = vector_of(loop), *store = store_in(vector);
-    const int64_t lanes = loop->simd      ? 1
-                          : vector->begin ? vector->span
-                                          : s->k->axis[vector->axis].extent;
+    const int64_t lanes = loop->simd ? 1 : lanes_of(s, vector);
     int64_t count = lanes;
     const char *flat = NULL;
     for (const Stmt *at = last_of(vector); at->kind == STMT_FOR; at = last_of(at)) {

@@ -231,6 +231,18 @@ static void place_keep(Rows *r, Stage *stage, const Expr *e) {
     VEC_PUSH(b->scratch, &stage->kept_as, load);
 }
 
+/* Binds what is stored; of a term its factors. */
+static void bind_value(KernelBuild *b, StmtList *into, const Expr *e, ExprList *made) {
+    for (int i = 0; e->term && i < e->nin; i++) {
+        bind_value(b, into, e->in[i], made);
+    }
+    if (!e->term && !b->bound[e->id] && !expr_is_plain(e)) {
+        stmt_let(b->k, into, e, NULL);
+        b->bound[e->id] = true;
+        VEC_PUSH(b->scratch, made, e);
+    }
+}
+
 /* Values before stores: a store may overwrite what another value of this iteration reads. */
 static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootList *roots,
                       const ExprList *folds) {
@@ -246,15 +258,7 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
         bind_root(&x, &roots->at[i]);
     }
     for (int i = 0; i < roots->count && roots->count > 1; i++) {
-        const Expr *const value = roots->at[i].value, *const one[] = {value};
-        const Expr *const *of = value->term ? (const Expr *const *)value->in : one;
-        for (int k = 0; k < (value->term ? value->nin : 1); k++) { /* of a term its factors */
-            if (!b->bound[of[k]->id] && !expr_is_plain(of[k])) {
-                stmt_let(b->k, into, of[k], NULL);
-                b->bound[of[k]->id] = true;
-                VEC_PUSH(b->scratch, &made, of[k]);
-            }
-        }
+        bind_value(b, into, roots->at[i].value, &made);
     }
     for (int i = 0; i < roots->count; i++) {
         const Root *root = &roots->at[i];
