@@ -1,20 +1,9 @@
 /* random_model: a model of layers of the library and one of its own, a train of it with whatever
  * clauses, second sets and states, and entries; see random_text.h. What these must give only the
  * evaluator says: derivatives meet difference quotients where the model is smooth. */
-#include "random_text.h"
+#include "random_model.h"
 
 #include <string.h>
-
-/* The value at hand: [N, dim...]. */
-typedef struct {
-    RandomText *r;
-    Text body;
-    int rank; /* without the batch */
-    int64_t dim[3];
-    int n; /* lines so far */
-    int indent;
-    int depth; /* loops around */
-} Chain;
 
 static const char *pick(RandomText *r, const char *const *words, int n) {
     return words[rt_below(r, n)];
@@ -24,7 +13,7 @@ static const char *pick(RandomText *r, const char *const *words, int n) {
          (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
 /* h5 = h4 |> TEXT; a `%` in the text is a label of its own. */
-static void stage(Chain *c, const char *text) {
+void rt_stage(Chain *c, const char *text) {
     text_printf(&c->body, "%*sh%d = h%d |> ", c->indent, "", c->n + 1, c->n);
     for (const char *at = text; *at; at++) {
         text_printf(&c->body, *at == '%' ? "l%d" : "%c", *at == '%' ? c->n : *at);
@@ -33,33 +22,33 @@ static void stage(Chain *c, const char *text) {
     c->n++;
 }
 
-static void numbered(Chain *c, const char *fmt, int64_t a, int64_t b) {
-    stage(c, str_printf(c->r->arena, fmt, (long long)a, (long long)b));
+void rt_numbered(Chain *c, const char *fmt, int64_t n) {
+    rt_stage(c, str_printf(c->r->arena, fmt, (long long)n));
 }
 
 static void activation(Chain *c) {
-    stage(c, c->r->smooth ? PICK(c->r, "tanh", "sigmoid", "gelu", "gelu_tanh", "silu", "softplus",
-                                 "mish", "softmax", "logsigmoid", "dropout(0.25)")
-                          : PICK(c->r, "relu", "leaky_relu(0.125)", "elu", "selu", "relu6",
-                                 "celu(1.5)", "hardtanh", "hardsigmoid", "hardswish", "softsign",
-                                 "%: prelu", "gaussian_noise(0.125)", "dropout"));
+    rt_stage(c, c->r->smooth ? PICK(c->r, "tanh", "sigmoid", "gelu", "gelu_tanh", "silu",
+                                    "softplus", "mish", "softmax", "logsigmoid", "dropout(0.25)")
+                             : PICK(c->r, "relu", "leaky_relu(0.125)", "elu", "selu", "relu6",
+                                    "celu(1.5)", "hardtanh", "hardsigmoid", "hardswish", "softsign",
+                                    "%: prelu", "gaussian_noise(0.125)", "dropout"));
 }
 
 /* Layers along the last axis, of any rank; they keep the shape. */
 static void along_last(Chain *c) {
     switch (rt_below(c->r, 6)) {
-    case 0: stage(c, "%: layernorm"); break;
-    case 1: stage(c, "%: rmsnorm(eps = 1e-5)"); break;
-    case 2: stage(c, "%: own"); break;
-    case 3: numbered(c, "%%: lora(%lld, rank = 2)", c->dim[c->rank - 1], 0); break;
-    case 4: numbered(c, "%%: linear(%lld, use_bias = false)", c->dim[c->rank - 1], 0); break;
-    default: numbered(c, "%%: linear(out = %lld)", c->dim[c->rank - 1], 0); break;
+    case 0: rt_stage(c, "%: layernorm"); break;
+    case 1: rt_stage(c, "%: rmsnorm(eps = 1e-5)"); break;
+    case 2: rt_stage(c, "%: own"); break;
+    case 3: rt_numbered(c, "%%: lora(%lld, rank = 2)", c->dim[c->rank - 1]); break;
+    case 4: rt_numbered(c, "%%: linear(%lld, use_bias = false)", c->dim[c->rank - 1]); break;
+    default: rt_numbered(c, "%%: linear(out = %lld)", c->dim[c->rank - 1]); break;
     }
 }
 
 static void widen(Chain *c) {
     int64_t n = 2 + rt_below(c->r, 5);
-    numbered(c, "%%: linear(%lld)", n, 0);
+    rt_numbered(c, "%%: linear(%lld)", n);
     c->dim[c->rank - 1] = n;
 }
 
@@ -87,8 +76,8 @@ static void looped(Chain *c) {
 
 static void rows(Chain *c) {
     switch (rt_below(c->r, 7)) {
-    case 0: stage(c, "%: batchnorm"); break;
-    case 1: numbered(c, "%%: group_norm(%lld)", c->dim[0] % 2 == 0 ? 2 : 1, 0); break;
+    case 0: rt_stage(c, "%: batchnorm"); break;
+    case 1: rt_numbered(c, "%%: group_norm(%lld)", c->dim[0] % 2 == 0 ? 2 : 1); break;
     case 2: { /* a layer around */
         int from = c->n;
         along_last(c);
@@ -109,22 +98,16 @@ static void sequence(Chain *c) {
     case 0:
     case 1:
         n = 2 + rt_below(c->r, 4);
-        numbered(c, rt_chance(c->r, 50) ? "%%: lstm(%lld)" : "%%: gru(%lld)", n, 0);
+        rt_numbered(c, rt_chance(c->r, 50) ? "%%: lstm(%lld)" : "%%: gru(%lld)", n);
         c->dim[1] = n;
         break;
     case 2:
-        numbered(c,
-                 rt_chance(c->r, 50) ? "%%: multihead_attention(%lld)"
-                                     : "%%: multihead_attention(%lld, causal = true)",
-                 c->dim[1] % 2 == 0 ? 2 : 1, 0);
+        rt_numbered(c,
+                    rt_chance(c->r, 50) ? "%%: multihead_attention(%lld)"
+                                        : "%%: multihead_attention(%lld, causal = true)",
+                    c->dim[1] % 2 == 0 ? 2 : 1);
         break;
-    case 3:
-        n = 1 + rt_below(c->r, 3);
-        if (c->dim[1] >= 3) {
-            numbered(c, "%%: conv1d(%lld, 3, pad = 1)", n, 0);
-            c->dim[0] = n;
-        }
-        break;
+    case 3: rt_along(c); break;
     case 4:
         text_printf(&c->body, "%*sh%d[b, i, j] = h%d[b, j, i];\n", c->indent, "", c->n + 1, c->n);
         n = c->dim[0];
@@ -154,54 +137,17 @@ static void volume(Chain *c, int64_t out, int64_t k, int64_t stride, int64_t pad
 }
 
 static void image(Chain *c) {
-    int64_t out = 1 + rt_below(c->r, 4), k = 1 + rt_below(c->r, 3), least = c->dim[1];
-    least = c->dim[2] < least ? c->dim[2] : least;
-    switch (rt_below(c->r, 7)) {
+    const int64_t k = 1 + rt_below(c->r, 3), stride = 1 + rt_below(c->r, 2);
+    const int64_t pad = rt_below(c->r, 2), out = 1 + rt_below(c->r, 2);
+    const bool fits = c->dim[0] + 2 * pad >= k && c->dim[1] + 2 * pad >= k &&
+                      c->dim[2] + 2 * pad >= k && c->dim[0] <= 4;
+    switch (rt_below(c->r, 8)) {
     case 0:
-    case 1: {
-        int64_t stride = 1 + rt_below(c->r, 2), pad = rt_below(c->r, 2);
-        if (least + 2 * pad < k) {
-            return;
-        }
-        if (c->dim[0] + 2 * pad >= k && rt_chance(c->r, 25)) {
-            volume(c, 1 + out / 4, k, stride, pad);
-            return;
-        }
-        stage(c, str_printf(c->r->arena, "%%: conv2d(%lld, %lld, stride = %lld, pad = %lld%s)",
-                            (long long)out, (long long)k, (long long)stride, (long long)pad,
-                            rt_chance(c->r, 30) ? ", use_bias = false" : ""));
-        c->dim[0] = out;
-        for (int i = 1; i < 3; i++) {
-            c->dim[i] = (c->dim[i] + 2 * pad - k) / stride + 1;
-        }
+        rt_stage(c, rt_chance(c->r, 50) ? "%: batchnorm" : "%: instance_norm(affine = true)");
         break;
-    }
-    case 2:
-        if (least >= 2 && !c->r->smooth) {
-            stage(c, "maxpool(2)");
-            c->dim[1] /= 2;
-            c->dim[2] /= 2;
-        }
-        break;
-    case 3:
-        if (least >= 2) {
-            stage(c, "avgpool(2, stride = 1)");
-            c->dim[1]--;
-            c->dim[2]--;
-        }
-        break;
-    case 4:
-        stage(c, rt_chance(c->r, 50) ? "%: batchnorm" : "%: instance_norm(affine = true)");
-        break;
-    case 5:
-        if (least * 2 <= 8) {
-            numbered(c, "%%: conv_transpose2d(%lld, 2, stride = 2)", out, 0);
-            c->dim[0] = out;
-            c->dim[1] *= 2;
-            c->dim[2] *= 2;
-        }
-        break;
-    default: numbered(c, "%%: group_norm(%lld)", c->dim[0] % 2 == 0 ? 2 : 1, 0); break;
+    case 1: rt_numbered(c, "%%: group_norm(%lld)", c->dim[0] % 2 == 0 ? 2 : 1); break;
+    case 2: fits ? volume(c, out, k, stride, pad) : rt_picture(c); break;
+    default: rt_picture(c); break;
     }
 }
 
@@ -225,9 +171,9 @@ static const char *model(RandomText *r) {
         break;
     case 2:
         c.rank = 3;
-        c.dim[0] = 1 + rt_below(r, 3);
-        c.dim[1] = 3 + rt_below(r, 4);
-        c.dim[2] = 3 + rt_below(r, 4);
+        c.dim[0] = 1 + rt_below(r, 6);
+        c.dim[1] = 3 + rt_below(r, 6);
+        c.dim[2] = 3 + rt_below(r, 6);
         type = str_printf(r->arena, "[N, %lld, %lld, %lld]", (long long)c.dim[0],
                           (long long)c.dim[1], (long long)c.dim[2]);
         break;
@@ -237,7 +183,8 @@ static const char *model(RandomText *r) {
         c.dim[0] = 2 + rt_below(r, 3);
         c.dim[1] = sizes[rt_below(r, 5)];
         type = str_printf(r->arena, "i32[N, %lld] in 0..%lld", (long long)c.dim[0], (long long)v);
-        numbered(&c, "%%: embedding(%lld, %lld)", v, c.dim[1]);
+        rt_stage(&c, str_printf(r->arena, "%%: embedding(%lld, %lld)", (long long)v,
+                                (long long)c.dim[1]));
         break;
     }
     }
@@ -248,7 +195,7 @@ static const char *model(RandomText *r) {
         }
     }
     if (c.rank == 3) {
-        stage(&c, "global_avgpool");
+        rt_stage(&c, "global_avgpool");
     } else if (c.rank == 2) {
         text_printf(
             &c.body, "    h%d[b, j] = %s;\n", c.n + 1,
