@@ -5,7 +5,7 @@
 
 enum { ELEMENTS = 640, LONG = 12 }; /* of a sample; of an axis */
 
-/* One axis of a window: k places, `dilation` apart, begun every `stride`, with a border of `pad`. */
+/* One axis of a window: k places, `dilation` apart, begun every `stride`, with a border. */
 typedef struct {
     int64_t k, stride, pad, dilation, grow;
 } Window;
