@@ -364,7 +364,11 @@ static void test_gradcheck(void **state) {
     assert_true(eval_bound(f->ev, f->s.slot[0], &after));
     assert_true(after.at[0].f == f->s.data[0][0]);
     graph_enter(f->g, f->done);
-    f->done->out.at[2] = times(f, f->done->out.at[2], number(f, 1.001)); /* a wrong gradient */
+    Node *right = f->done->out.at[2];
+    f->done->out.at[2] = times(f, right, number(f, 0)); /* none, of a value that moves */
+    GradCheck none = gradcheck_region(f->ev, &f->arena, f->done, f->s.slot, 2, 1, 3);
+    assert_true(none.worst == f->s.slot[1] && none.error > 1);
+    f->done->out.at[2] = times(f, right, number(f, 1.001)); /* a wrong gradient */
     GradCheck bad = gradcheck_region(f->ev, &f->arena, f->done, f->s.slot, 2, 1, 3);
     assert_ptr_equal(bad.worst, f->s.slot[1]);
     assert_true(bad.error > 1e-4 && bad.error < 1e-2);
