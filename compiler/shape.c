@@ -86,7 +86,9 @@ static Type shape_pad(const Query *q) {
     REQUIRE(q, q->attr->border != BORDER_NONE, "a pad has a border rule");
     for (int i = 0; i < t.rank; i++) {
         REQUIRE(q, q->attr->lo[i] >= 0 && q->attr->hi[i] >= 0, "negative padding");
-        REQUIRE(q, t.dim[i] > 0 || q->attr->border == BORDER_VALUE, "an empty axis has no edge");
+        const bool none = q->attr->lo[i] + q->attr->hi[i] == 0;
+        REQUIRE(q, none || t.dim[i] > 0 || q->attr->border == BORDER_VALUE,
+                "an empty axis has no edge");
         t.dim[i] += q->attr->lo[i] + q->attr->hi[i];
     }
     return t;
