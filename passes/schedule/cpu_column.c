@@ -225,7 +225,7 @@ static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet
         rounds = rounds || sum_rounds(roots->at[i].add, roots->at[i].arg->elem);
     }
     if (rounds) {
-        sum = sum_levels(b, &turns, 1);
+        sum = sum_levels(b, &turns, 1, space_axes(c->v) == 1);
     }
     column_level(b, c, list, scope, &sum, sum.n - 1, roots);
 }

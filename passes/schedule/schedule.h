@@ -259,9 +259,9 @@ RootList sum_folds(KernelBuild *b, const Radix *f, const RootList *roots);
 Turns turns_of(KernelBuild *b, const int *axis, int n);
 /* The first axis runs over piece number `piece` (an axis) of `span`. */
 void turns_begin(KernelBuild *b, Turns *t, int piece, int64_t span);
-/* Levels of at most SUM_CHAIN turns; `lanes` turns of the last axis count as one. The axes of their
- * parts stay open. */
-SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes);
+/* Levels of at most SUM_CHAIN turns; `lanes` turns of the last axis count as one. `lone`: terms are
+ * in no lanes, so levels are short. The axes of their parts stay open. */
+SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes, bool lone);
 /* For pieces of the first axis of about `span`, half of it at least: so long that they end where
  * parts of a sum do. */
 int64_t sum_span(const Turns *turns, int lanes, int64_t span);

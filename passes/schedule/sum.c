@@ -5,12 +5,19 @@
  * terms to a sum of its own, which is one term of the level around it. n terms in chains of c, then
  * of c of these and so on have an error of at most c times the levels times half an ulp of the sum
  * of magnitudes: two levels up to a million terms, three up to a billion
- * (docs/decisions/0013-sums.md). Where it is cut is a function of extents alone.
+ * (docs/decisions/0013-sums.md). Vectors to which terms are added one by one, in no lanes, have
+ * short levels (docs/decisions/0125-short-chains.md). Where it is cut is a function of extents
+ * alone.
  * Needs the loops of a sum; gives its levels and the axes that they need; changes no values beyond
  * the order of sums. */
 #include "passes/schedule/schedule.h"
 
-enum { LANES = TUNED(64, 8) }; /* most partial sums of a fold */
+enum {
+    LANES = TUNED(64, 8),       /* most partial sums of a fold */
+    SHORT_FROM = TUNED(128, 4), /* terms of a sum whose levels are short, more than, */
+    SHORT_LEAST = TUNED(16, 2), /* and of its first one, least */
+    SHORT_MOST = TUNED(64, 3)
+};
 
 int sum_lanes(int64_t extent) {
     for (int lanes = LANES; lanes >= LANES / 4; lanes /= 2) {
@@ -71,17 +78,39 @@ static void add_level(SumLevels *s) {
     s->level[s->n++].n = 0;
 }
 
-SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes) {
+/* Most turns of a level where terms are not in lanes: about as many as there are such parts, or a
+ * line that is not much longer. */
+static int64_t short_chain(const Turns *turns) {
+    int64_t terms = 1, chain = 0;
+    for (int i = 0; i < turns->n; i++) {
+        terms = count_add(0, terms, turns->at[i].trip);
+    }
+    if (terms <= SHORT_FROM) {
+        return SUM_CHAIN;
+    }
+    while (chain < SHORT_MOST && chain * chain < 4 * terms) {
+        chain++;
+    }
+    const int64_t line = turns->at[turns->n - 1].trip;
+    chain = chain > SHORT_LEAST ? chain : SHORT_LEAST;
+    return line > chain && line <= SHORT_MOST ? line : chain;
+}
+
+SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes, bool lone) {
     SumLevels s = {.n = 0};
-    int64_t chain = 1;
+    int64_t chain = 1, most = lone ? short_chain(turns) : SUM_CHAIN;
     add_level(&s);
     for (int i = turns->n - 1; i >= 0; i--) {
         Turn t = turns->at[i];
         int64_t unit = i == turns->n - 1 ? lanes : 1;
-        while (chain * ((t.trip + unit - 1) / unit) > SUM_CHAIN) {
-            int64_t span = SUM_CHAIN / chain * unit;
+        while (chain * ((t.trip + unit - 1) / unit) > most) {
+            int64_t span = most / chain * unit;
             bool even = !t.begin || t.trip % span == 0; /* a piece must not reach into the next */
-            if (SUM_CHAIN / chain > 1 && even) { /* some turns of this axis, the rest around them */
+            if (!even && chain == 1 && most < SUM_CHAIN) {
+                most = SUM_CHAIN;
+                continue;
+            }
+            if (most / chain > 1 && even) { /* some turns of this axis, the rest around them */
                 Turn part = {.axis = t.axis, .begin = t.begin, .trip = span};
                 t = (Turn){.axis = part_axis(b, (t.trip + span - 1) / span)};
                 t.trip = b->k->axis[t.axis].extent;

@@ -5,6 +5,7 @@
 #include "net.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,12 @@ static const char *const kind_name[KINDS] = {"uniform", "signed", "equal", "canc
  * chain at each level: equal terms round the same way but by less, others at random. Chains of
  * all terms are above these from 10^5 terms on. */
 static const double bound[KINDS] = {1.5e-6, 1e-6, 4e-5, 1e-5};
+
+/* Vectors to which terms are added one after the other begin with chains of 64 terms or less
+ * (0125-short-chains.md): one value alone shows it, since all additions of a chain round the same
+ * way. A chain of 1,024 is off by 1e-5. */
+static const double short_bound = 2e-6;
+static bool short_chains;
 
 static net net_;
 static int kind, failed, checked;
@@ -66,7 +73,8 @@ static void compare(const char *name, float got, Sum want) {
     const double error = fabs((double)got - want.sum) / want.size;
     worst = error > worst ? error : worst;
     checked++;
-    if (!(error <= bound[kind])) {
+    const double most = short_chains && kind == EQUAL ? short_bound : bound[kind];
+    if (!(error <= most)) {
         if (failed++ < 20) {
             printf("FAIL %s, %s: %.9g, not %.9g, off by %.2g of the magnitudes\n", name,
                    kind_name[kind], (double)got, want.sum, error);
@@ -357,11 +365,14 @@ int main(void) {
     for (kind = 0; kind < KINDS; kind++) {
         flat();
         rows();
+        short_chains = true;
         columns();
+        outer();
+        pieces();
+        short_chains = false;
         channels();
         batch();
         short_rows();
-        outer();
         chosen();
         images();
         bordered();
@@ -369,7 +380,6 @@ int main(void) {
         scattered();
         running();
         running_row();
-        pieces();
         looped();
         loop_gradient();
         wide_scattered();

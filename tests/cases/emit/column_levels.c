@@ -21,29 +21,26 @@ MD_NOINLINE void column_levels_main_z_t_loop(float *MD_RESTRICT partial,
         }
         const int64_t k_end = c + 1;
         for (int64_t k = c; k < k_end; k++) {
-            for (int64_t c_2 = 0; c_2 < 4; c_2++) {
+            for (int64_t k_2 = 0; k_2 < 64; k_2++) {
                 MD_IVDEP
                 for (int64_t j = 0; j < 32; j++) {
                     part_own[j] = 0.0f;
                     part_2_own[j] = 0.0f;
                 }
-                const int64_t k_2_end = c_2 * 16 + 16;
-                for (int64_t k_2 = c_2 * 16; k_2 < k_2_end; k_2++) {
-                    for (int64_t k_3 = 0; k_3 < 64; k_3++) {
-                        const float s_value = s[k * 12288 + k_2 * 64 + k_3 + 8192];
-                        const float s_value_2 = s[k * 12288 + k_2 * 64 + k_3];
-                        const float s_value_3 = s[k * 12288 + k_2 * 64 + k_3 + 4096];
-                        MD_IVDEP
-                        for (int64_t j = 0; j < 32; j++) {
-                            const float x_value = x[k * 131072 + k_2 * 2048 + k_3 * 32 + j];
-                            const float w_value = w[j + 64];
-                            const float w_value_2 = w[j];
-                            const float w_value_3 = w[j + 32];
-                            const float y = 0.0f < x_value ? md_madf(s_value, w_value, s_value_2 * w_value_2 + s_value_3 * w_value_3) : 0.0f;
-                            const float t_2 = y * x_value;
-                            part_own[j] += y;
-                            part_2_own[j] += t_2;
-                        }
+                for (int64_t k_3 = 0; k_3 < 64; k_3++) {
+                    const float s_value = s[k * 12288 + k_2 * 64 + k_3 + 8192];
+                    const float s_value_2 = s[k * 12288 + k_2 * 64 + k_3];
+                    const float s_value_3 = s[k * 12288 + k_2 * 64 + k_3 + 4096];
+                    MD_IVDEP
+                    for (int64_t j = 0; j < 32; j++) {
+                        const float x_value = x[k * 131072 + k_2 * 2048 + k_3 * 32 + j];
+                        const float w_value = w[j + 64];
+                        const float w_value_2 = w[j];
+                        const float w_value_3 = w[j + 32];
+                        const float y = 0.0f < x_value ? md_madf(s_value, w_value, s_value_2 * w_value_2 + s_value_3 * w_value_3) : 0.0f;
+                        const float t_2 = y * x_value;
+                        part_own[j] += y;
+                        part_2_own[j] += t_2;
                     }
                 }
                 MD_IVDEP
@@ -91,7 +88,7 @@ static void column_levels_main_z_t(float *MD_RESTRICT z, float *MD_RESTRICT t,
     }
 }
 
-/* column_levels_main_entry: 1 steps, 2048 bytes of arena, 4719872 FLOPs, line 3 */
+/* column_levels_main_entry: 1 steps, 2048 bytes of arena, 4735232 FLOPs, line 3 */
 int column_levels_main_entry(column_levels *m, const column_levels_main_entry_in *in, column_levels_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->s == NULL ||
             in->w == NULL) {
