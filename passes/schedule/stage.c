@@ -319,7 +319,7 @@ static StmtList *open_folds(KernelBuild *b, StmtList *list, const int *axis, int
     }
     SumLevels sum = {.n = 1, .level = {turns}};
     if (rounds) {
-        sum = sum_levels(b, &turns, lanes, false);
+        sum = sum_levels(b, &turns, lanes, lanes == 1);
     }
     for (int l = sum.n - 1; l >= 0; l--) {
         const Turns *level = &sum.level[l];

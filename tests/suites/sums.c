@@ -369,10 +369,10 @@ int main(void) {
         columns();
         outer();
         pieces();
+        short_rows();
         short_chains = false;
         channels();
         batch();
-        short_rows();
         chosen();
         images();
         bordered();

@@ -14,13 +14,19 @@ MD_NOINLINE void fold_left_out_main_out_loop(float *MD_RESTRICT partial,
             float sum = 0.0f;
             const int64_t k_end = c * 5 + 5 < 128 ? c * 5 + 5 : 128;
             for (int64_t k = c * 5; k < k_end; k++) {
-                for (int64_t k_2 = 0; k_2 < 14; k_2++) {
-                    for (int64_t k_3 = 0; k_3 < 14; k_3++) {
-                        const float x_value = x[r * 196 + k * 1176 + k_2 * 14 + k_3];
-                        sum += 0.0f < y[r * 196 + k * 1176 + k_2 * 14 + k_3] ? x_value : 0.0f;
+                for (int64_t c_2 = 0; c_2 < 4; c_2++) {
+                    float sum_2 = 0.0f;
+                    const int64_t k_2_end = c_2 * 4 + 4 < 14 ? c_2 * 4 + 4 : 14;
+                    for (int64_t k_2 = c_2 * 4; k_2 < k_2_end; k_2++) {
+                        for (int64_t k_3 = 0; k_3 < 14; k_3++) {
+                            const float x_value = x[r * 196 + k * 1176 + k_2 * 14 + k_3];
+                            sum_2 += 0.0f < y[r * 196 + k * 1176 + k_2 * 14 + k_3] ? x_value : 0.0f;
+                        }
+                        MD_IN_ORDER;
                     }
-                    MD_IN_ORDER;
+                    sum += sum_2;
                 }
+                MD_IN_ORDER;
             }
             partial[r + c * 6] = sum;
         }
@@ -49,7 +55,7 @@ static void fold_left_out_main_out(float *MD_RESTRICT out, float *MD_RESTRICT pa
     }
 }
 
-/* fold_left_out_main_entry: 1 steps, 640 bytes of arena, 305916 FLOPs, line 3 */
+/* fold_left_out_main_entry: 1 steps, 640 bytes of arena, 352716 FLOPs, line 3 */
 int fold_left_out_main_entry(fold_left_out *m, const fold_left_out_main_entry_in *in, fold_left_out_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return fold_left_out_refused(m);
