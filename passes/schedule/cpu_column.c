@@ -303,7 +303,7 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     if (by_chunks(g->count, f->digit[0], terms, c->piece_span)) {
         Turns turns = turns_of(b, f->axis, space_axes(f));
         const int64_t chunks = f->digit[0] >= 2 * COLUMN_CHUNKS ? COLUMN_CHUNKS : f->digit[0];
-        const int64_t span = (f->digit[0] + chunks - 1) / chunks;
+        const int64_t span = sum_even((f->digit[0] + chunks - 1) / chunks);
         c->chunk_span = sum_span(&turns, number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
     }
     RootList acc = part->roots, last = {0};

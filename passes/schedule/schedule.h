@@ -262,6 +262,8 @@ void turns_begin(KernelBuild *b, Turns *t, int piece, int64_t span);
 /* Levels of at most SUM_CHAIN turns; `lanes` turns of the last axis count as one. `lone`: terms are
  * in no lanes, so levels are short. The axes of their parts stay open. */
 SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes, bool lone);
+/* Turns of a piece of a long sum, `span` or a few more, of which short levels have a whole part. */
+int64_t sum_even(int64_t span);
 /* For pieces of the first axis of about `span`, half of it at least: so long that they end where
  * parts of a sum do. */
 int64_t sum_span(const Turns *turns, int lanes, int64_t span);

@@ -5,9 +5,8 @@
  * terms to a sum of its own, which is one term of the level around it. n terms in chains of c, then
  * of c of these and so on have an error of at most c times the levels times half an ulp of the sum
  * of magnitudes: two levels up to a million terms, three up to a billion
- * (docs/decisions/0013-sums.md). Vectors to which terms are added one by one, in no lanes, have
- * short levels (docs/decisions/0125-short-chains.md). Where it is cut is a function of extents
- * alone.
+ * (docs/decisions/0013-sums.md). Levels are short where terms are added one by one, in no lanes
+ * (docs/decisions/0125-short-chains.md). Where a sum is cut is a function of extents alone.
  * Needs the loops of a sum; gives its levels and the axes that they need; changes no values beyond
  * the order of sums. */
 #include "passes/schedule/schedule.h"
@@ -18,6 +17,18 @@ enum {
     SHORT_LEAST = TUNED(16, 2), /* and of its first one, least */
     SHORT_MOST = TUNED(64, 3)
 };
+
+int64_t sum_even(int64_t span) {
+    return span > SHORT_FROM ? align_up(span, SHORT_LEAST) : span;
+}
+
+/* So many turns of a piece, or some less, that it has them a whole number of times; 0: none. */
+static int64_t even_span(int64_t trip, int64_t span) {
+    while (span > SHORT_LEAST && trip % span != 0) {
+        span--;
+    }
+    return trip % span == 0 ? span : 0;
+}
 
 int sum_lanes(int64_t extent) {
     for (int lanes = LANES; lanes >= LANES / 4; lanes /= 2) {
@@ -105,11 +116,12 @@ SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes, bool lone) {
         int64_t unit = i == turns->n - 1 ? lanes : 1;
         while (chain * ((t.trip + unit - 1) / unit) > most) {
             int64_t span = most / chain * unit;
-            bool even = !t.begin || t.trip % span == 0; /* a piece must not reach into the next */
-            if (!even && chain == 1 && most < SUM_CHAIN) {
-                most = SUM_CHAIN;
+            if (t.begin && chain == 1 && most < SUM_CHAIN && t.trip % span != 0) {
+                const int64_t less = even_span(t.trip, span);
+                most = less > 0 ? less : SUM_CHAIN;
                 continue;
             }
+            bool even = !t.begin || t.trip % span == 0; /* a piece must not reach into the next */
             if (most / chain > 1 && even) { /* some turns of this axis, the rest around them */
                 Turn part = {.axis = t.axis, .begin = t.begin, .trip = span};
                 t = (Turn){.axis = part_axis(b, (t.trip + span - 1) / span)};

@@ -24,7 +24,7 @@ static const char *const kind_name[KINDS] = {"uniform", "signed", "equal", "canc
  * all terms are above these from 10^5 terms on. */
 static const double bound[KINDS] = {1.5e-6, 1e-6, 4e-5, 1e-5};
 
-/* Vectors to which terms are added one after the other begin with chains of 64 terms or less
+/* Terms that are added one after the other, in no lanes, are in chains of 64 or less
  * (0125-short-chains.md): one value alone shows it, since all additions of a chain round the same
  * way. A chain of 1,024 is off by 1e-5. */
 static const double short_bound = 2e-6;
