@@ -209,6 +209,13 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     column_vector(b, c, body, scope, &end);
 }
 
+/* Are levels short? Not of one sum over few rows, such as those of a batch: nothing depends on how
+ * many these are then but the turns of a loop, so that another batch has the same text. */
+static bool short_levels(const Column *c) {
+    const bool batch = c->g->count == 1 && c->f->n == 1 && c->f->count <= SUM_CHAIN;
+    return space_axes(c->v) == 1 && !batch;
+}
+
 /* Vectors of the roots: at first nothing, then the rows by levels. */
 static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope,
                         const RootList *roots) {
@@ -225,7 +232,7 @@ static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet
         rounds = rounds || sum_rounds(roots->at[i].add, roots->at[i].arg->elem);
     }
     if (rounds) {
-        sum = sum_levels(b, &turns, 1, space_axes(c->v) == 1);
+        sum = sum_levels(b, &turns, 1, short_levels(c));
     }
     column_level(b, c, list, scope, &sum, sum.n - 1, roots);
 }

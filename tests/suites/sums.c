@@ -365,10 +365,11 @@ int main(void) {
     for (kind = 0; kind < KINDS; kind++) {
         flat();
         rows();
-        short_chains = true;
+        short_chains = N > 1024; /* up to there rows of one sum are one chain */
         columns();
-        outer();
         pieces();
+        short_chains = true;
+        outer();
         short_rows();
         short_chains = false;
         channels();

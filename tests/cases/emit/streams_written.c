@@ -107,27 +107,16 @@ static void streams_written_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, co
 
 /* streams_written.mdl:8  optimizer sgd(lr = 0.1, momentum = 0.9)  [8] */
 static void streams_written_down_bias_linear_sgd(float *b_next, float *bias_next,
-        float *MD_RESTRICT column, float *MD_RESTRICT part, const float *MD_RESTRICT sub,
+        float *MD_RESTRICT column, const float *MD_RESTRICT sub,
         const int64_t *MD_RESTRICT step_next, const float *b, const float *bias) {
     MD_IVDEP
     for (int64_t j = 0; j < 8; j++) {
         column[j] = 0.0f;
     }
-    for (int64_t c = 0; c < 9; c++) {
+    for (int64_t k = 0; k < 320; k++) {
         MD_IVDEP
         for (int64_t j = 0; j < 8; j++) {
-            part[j] = 0.0f;
-        }
-        const int64_t k_end = c * 36 + 36 < 320 ? c * 36 + 36 : 320;
-        for (int64_t k = c * 36; k < k_end; k++) {
-            MD_IVDEP
-            for (int64_t j = 0; j < 8; j++) {
-                part[j] += sub[k * 8 + j];
-            }
-        }
-        MD_IVDEP
-        for (int64_t j = 0; j < 8; j++) {
-            column[j] += part[j];
+            column[j] += sub[k * 8 + j];
         }
     }
     const int t = step_next[0] == 1;
@@ -310,7 +299,7 @@ static void streams_written_up_weight_linear_sgd(float *b_next, float *weight_ne
         streams_written_up_weight_linear_sgd_part, d_out, x, NULL, &args, panels, pace, 8);
 }
 
-/* streams_written_fit: 10 steps, 2162688 bytes of arena, 95379625 FLOPs, line 6 */
+/* streams_written_fit: 10 steps, 2162688 bytes of arena, 95379521 FLOPs, line 6 */
 int streams_written_fit(streams_written *m, const streams_written_fit_in *in, streams_written_fit_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
         return streams_written_refused(m);
@@ -341,7 +330,6 @@ int streams_written_fit(streams_written *m, const streams_written_fit_in *in, st
     float *d_up_out = MD_AT(float, m->arena, 0); /* [320, 512] to 655360, steps 6..8, in place of gelu_tanh */
     float *panels = MD_AT(float, m->arena, 1966080); /* [8, 6144] to 2162688, steps 0..0, workspace */
     float *column = MD_AT(float, m->arena, 1966080); /* [8] to 1966112, steps 5..5, workspace */
-    float *part = MD_AT(float, m->arena, 1966144); /* [1, 16] to 1966208, steps 5..5, workspace */
     float *panels_2 = MD_AT(float, m->arena, 1310720); /* [8, 1024] to 1343488, steps 7..7, workspace */
     float *column_2 = MD_AT(float, m->arena, 2011136); /* [512] to 2013184, steps 6..6, workspace */
     float *partial = MD_AT(float, m->arena, 1966080); /* [8192] to 1998848, steps 6..6, workspace */
@@ -369,8 +357,8 @@ int streams_written_fit(streams_written *m, const streams_written_fit_in *in, st
 
     /* ---- backward ---- */
     /* line 8 */
-    streams_written_down_bias_linear_sgd(down_bias_b, down_bias, column, part, sub, step,
-            down_bias_b, down_bias); /* 5 */
+    streams_written_down_bias_linear_sgd(down_bias_b, down_bias, column, sub, step, down_bias_b,
+            down_bias); /* 5 */
     /* line 5 */
     streams_written_up_bias_linear_gelu_tanh_sgd(d_up_out, up_bias_b, up_bias_next, column_2,
             partial, sub, down_weight, gelu_tanh_2, gelu_tanh, up_linear, up_bias, step, up_bias_b,
