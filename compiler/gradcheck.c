@@ -48,9 +48,9 @@ static double slope(const Line *line, double h) {
            (12 * h);
 }
 
-/* What rounded numbers leave of a gradient: one part in 2^23 of it in f32. */
+/* What rounded numbers leave of a gradient: one part in 2^23 of it in f32, if it is a number. */
 static double rounded(const Slot *slot, double whole) {
-    return slot->type.elem == TY_F64 ? 0 : whole / (1 << 23);
+    return slot->type.elem == TY_F64 || !isfinite(whole) ? 0 : whole / (1 << 23);
 }
 
 static void check_line(const Line *line, Value gradient, double f, double whole, GradCheck *check) {
@@ -63,9 +63,10 @@ static void check_line(const Line *line, Value gradient, double f, double whole,
     }
     const double size = fmax(sqrt(square), 1e-5 * fabs(f));
     const double left = rounded(line->slot, whole);
+    const bool small = sqrt(square) <= left;
     for (size_t k = 0; best > good && k < sizeof steps / sizeof *steps; k++) {
         double numeric = slope(line, steps[k]), gap = fabs(numeric - analytic);
-        const bool nothing = square <= left * left && fabs(numeric) <= left;
+        const bool nothing = small && fabs(numeric) <= left;
         double error = nothing || gap == 0 ? 0 : gap / size;
         if (!isfinite(gap)) { /* stepped out of the domain, or the gradient itself is bad */
             continue;
