@@ -89,6 +89,10 @@ static void walk_stmt(Walk *w, const Stmt *st) {
     if (st->until != NULL) {
         walk_place(w, st->until);
     }
+    for (int i = 0; i < st->ahead.count; i++) {
+        w->needs.arg[st->ahead.at[i].arg->id] = true;
+        walk_place(w, st->ahead.at[i].at);
+    }
     walk_list(w, &st->body);
     if (st->expr != NULL) {
         walk_expr(w, st->kind == STMT_LET && st->as != NULL ? st->as : st->expr);

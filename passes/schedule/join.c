@@ -326,6 +326,9 @@ static bool slice_turns(Kernel *k, Arena *scratch, Stmt *s) {
     s->begin = NULL;
     s->span = 0;
     ExprAt x = expr_at_open(k, scratch, axis, place);
+    for (int i = 0; i < s->ahead.count; i++) { /* the list is the copy's own */
+        s->ahead.at[i].at = moved(&x, s->ahead.at[i].at, NULL);
+    }
     return slice_list(&x, scratch, &before, &s->body);
 }
 

@@ -20,33 +20,43 @@ typedef struct {
     int64_t own; /* elements of workspaces of which each thread has its own */
 } Shape;
 
-static void count_list(const StmtList *list, Shape *shape) {
+/* `open`: axes of the loops around the list. */
+static void count_list(const StmtList *list, AxisSet open, Shape *shape) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *s = list->at[i];
+        const AxisSet inside = s->kind == STMT_FOR ? open | (AxisSet)1 << s->axis : open;
+        for (int k = 0; k < s->ahead.count; k++) {
+            assert_int_equal(s->ahead.at[k].at->axes & ~inside, 0);
+        }
         shape->tiles += s->kind == STMT_TILE;
         shape->loops += s->kind == STMT_FOR;
         shape->parallel += s->kind == STMT_FOR && s->parallel > 0;
         shape->unrolled += s->unroll;
         shape->ahead += s->ahead.count;
-        count_list(&s->body, shape);
+        count_list(&s->body, inside, shape);
     }
 }
 
-/* The statements of the one kernel of the text for `target`. */
-static Shape shape_of(const char *text, const Target *target) {
-    Dumped m;
-    const Program *p = compiled_target(&m, text, target);
+/* The statements of the one kernel of a compiled text. */
+static Shape shape_in(Dumped *m, const Program *p) {
     assert_non_null(p);
     const ProgramEntry *e = p->entry.at[p->entry.count - 1];
     Shape shape = {0};
     assert_int_equal(e->step.count, 1);
     const Kernel *k = e->step.at[0]->kernel;
-    count_list(&k->body, &shape);
+    count_list(&k->body, 0, &shape);
     for (int i = 0; i < k->arg.count; i++) {
         shape.own += k->arg.at[i]->thread ? k->arg.at[i]->part : 0;
     }
-    dumped_done(&m);
+    dumped_done(m);
     return shape;
+}
+
+/* For `target`. */
+static Shape shape_of(const char *text, const Target *target) {
+    Dumped m;
+    const Program *p = compiled_target(&m, text, target);
+    return shape_in(&m, p);
 }
 
 static void test_product(void **state) {
@@ -114,9 +124,10 @@ static Shape shapes_of(const char *text) {
     for (int i = 0; i < e->step.count; i++) {
         const Kernel *k = e->step.at[i]->kernel;
         for (int j = 0; k && j < k->body.count; j++) {
-            const bool tile = k->body.at[j]->kind == STMT_TILE;
+            const Stmt *s = k->body.at[j];
+            const bool tile = s->kind == STMT_TILE;
             Shape shape = {0};
-            count_list(&k->body.at[j]->body, &shape);
+            count_list(&s->body, s->kind == STMT_FOR ? (AxisSet)1 << s->axis : 0, &shape);
             all.tiles += tile;
             all.loops += tile ? 0 : shape.tiles; /* a tile in a loop */
         }
@@ -212,6 +223,18 @@ static void test_slices(void **state) {
     assert_int_equal(shape.parallel, 1);
     assert_int_equal(shape.own, 18 * 18 * 64);
     assert_int_equal(shape.ahead, ODD_SIZES ? 3 : 2);
+}
+
+/* The rows of a sum of far memory, in parts, are added up slice by slice: what a turn asks for is
+ * told by the turns of the slice. */
+static void test_slices_of_sums(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    const char *text = "entry f(x: [16, 33, 256], p: [256]) {\n"
+                       "    s[c] = sum[b, t] x[b, t, c];\n    return p - 0.1 * s;\n}\n";
+    Dumped m; /* on one thread both loops are one */
+    const Program *p = compiled_text(&m, text, 1);
+    assert_int_equal(shape_in(&m, p).ahead, 1);
 }
 
 /* A window of many places goes along several places of the picture side by side, each of which asks
@@ -340,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_product),         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_blocks),          cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),           cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_slices_of_sums),
         cmocka_unit_test(test_launches),        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_given_channels),  cmocka_unit_test(test_lines_of_windows),
         cmocka_unit_test(test_sums_of_windows), cmocka_unit_test(test_far_rows),
