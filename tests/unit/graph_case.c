@@ -103,6 +103,7 @@ static Slot *find_input(const Module *module, const char *entry, const char *nam
 }
 
 void graph_case_adopt(const GraphCase *from, GraphCase *to) {
+    to->lone = from->lone;
     to->input.count = 0;
     for (int i = 0; i < from->input.count; i++) {
         const Slot *old = from->input.at[i].slot;
@@ -137,6 +138,7 @@ bool graph_case_save(const GraphCase *c, const char *path, const char *head) {
         head += n + (head[n] == '\n');
     }
     fprintf(out, "// precision %s\n", elem_name(c->module->graph->float_type));
+    fputs(c->lone ? "// threads 1\n" : "", out);
     graph_case_print_inputs(c, out);
     module_dump(c->module, out);
     return fclose(out) == 0;
@@ -176,6 +178,7 @@ bool graph_case_load(GraphCase *c, const char *path, const char **message) {
         return false;
     }
     bool wide = strstr(text, "// precision f64\n") != NULL;
+    c->lone = strstr(text, "// threads 1\n") != NULL;
     c->text = ARENA_NEW(&c->arena, Dumped);
     dumped_make(c->text, path, text, length, wide ? TY_F64 : TY_F32);
     c->module = c->text->module;

@@ -1,9 +1,9 @@
 /* graph_case: a module as built, with what its inputs hold: the unit that random tests make, check,
  * reduce, write to a file and read again.
  *
- * A case file is a dump (compiler/dump.c) with comment lines in front: `// precision f64`, the
- * finding that it shows, and `// input call0.x1: 0.5 -0.25` for each input. Slots take what the
- * init entry writes. */
+ * A case file is a dump (compiler/dump.c) with comment lines in front: `// precision f64`, perhaps
+ * `// threads 1`, the finding that it shows, and `// input call0.x1: 0.5 -0.25` for each input. Slots
+ * take what the init entry writes. */
 #ifndef MDLC_TESTS_GRAPH_CASE_H
 #define MDLC_TESTS_GRAPH_CASE_H
 
@@ -29,6 +29,7 @@ typedef struct {
     VEC(CaseInput) input;
     VEC(CaseMeaning) meaning;
     Dumped *text; /* of a case that was read: owns the module */
+    bool lone;    /* lowered for one thread; else for four */
 } GraphCase;
 
 void graph_case_open(GraphCase *c, Elem float_type); /* a module with an empty init entry */

@@ -238,7 +238,8 @@ static uint32_t add_sources(Diag *diag, const GraphCase *c, const char *name) {
 
 bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOptions *opt,
                OracleReport *r) {
-    Compile compile = {.opt = {.threads = 4, .budget = -1, .no_main = true, .whole_runtime = true}};
+    Compile compile = {.opt = {.budget = -1, .no_main = true, .whole_runtime = true}};
+    compile.opt.threads = c->lone ? 1 : 4;
     char *messages;
     size_t nmessages;
     FILE *log = open_memstream(&messages, &nmessages);

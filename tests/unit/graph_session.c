@@ -18,13 +18,21 @@ uint64_t session_number(const char *name, uint64_t usual) {
 
 /* --- one case --------------------------------------------------------------------------------- */
 
+static bool make_case(const Job *j, GraphCase *c, OracleReport *r) {
+    if (!j->make(j, c, r)) {
+        return false;
+    }
+    c->lone = j->seed % 3 == 0;
+    return true;
+}
+
 static void run_job(void *ctx, void *result) {
     const Job *j = ctx;
     OracleReport *r = result;
     GraphCase made, *c = j->c;
     if (!c) {
         c = &made;
-        if (!j->make(j, c, r)) {
+        if (!make_case(j, c, r)) {
             return;
         }
     }
@@ -109,7 +117,7 @@ static void save_graph(Job *j, const OracleReport *found, const char *folder) {
     j->opt.write = path; /* lowering is part of it */
     j->opt.number = 0;
     j->folder = strncmp(found->check, "emitted", 7) == 0 ? folder : NULL;
-    if (!j->make(j, &c, &r)) {
+    if (!make_case(j, &c, &r)) {
         return;
     }
     int before = graph_size(&c);
