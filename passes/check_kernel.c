@@ -12,7 +12,7 @@
  * multiple down, one that exceeds all that the rest can make up must be equal on both sides. A
  * known quotient bounds what it divides, with the remainder it fixes it, digit by digit where the
  * quotient is one of a quotient; a known axis of a loop that begins at a block fixes the block.
- * What cannot be solved is refused.
+ * What cannot be solved is refused. So is what names the place of a loop that it does not stand in.
  *
  * Products are calls: their sites are those of the table call_operand. So are orders: places are
  * written in any order, and lines read until the last one is.
@@ -80,6 +80,7 @@ typedef struct {
     KernelSites *to;
     bool *bound; /* by Expr.id: computed already, where a LET or a FOLD stands */
     Loops loop;
+    AxisSet open; /* axes of these */
     int turn;
 } Walk;
 
@@ -92,10 +93,17 @@ static void add_site(Walk *w, Site site) {
     VEC_PUSH(arena, &w->to->site, site);
 }
 
+static void name_places(Walk *w, const Index *index) {
+    if (index != NULL && (index->axes & ~w->open) != 0) {
+        w->to->fault = "it names the place of a loop around something else";
+    }
+}
+
 static void walk_expr(Walk *w, const Expr *e) {
     if (w->bound[e->id]) {
         return;
     }
+    name_places(w, e->index);
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);
     }
@@ -113,6 +121,7 @@ static void bind(Walk *w, const Expr *e) {
 }
 
 static void walk_index(Walk *w, const Index *index) {
+    name_places(w, index);
     for (int i = 0; index != NULL && i < index->nterm; i++) {
         const Atom *atom = index->term[i].atom;
         if (atom->kind == ATOM_VALUE) {
@@ -127,10 +136,12 @@ static void unbind(Walk *w, const StmtList *list);
 
 static void walk_product(Walk *w, const Stmt *s) {
     const Tile *tile = s->tile;
+    const AxisSet open = w->open;
     for (size_t i = 0; i < sizeof call_operand / sizeof *call_operand; i++) {
         walk_index(w, operand_at(tile, &call_operand[i]));
     }
     VEC_PUSH(w->to->arena, &w->loop, s);
+    w->open = ~(AxisSet)0; /* its blocks have axes of their own */
     for (int time = CALL_FIRST; time <= CALL_LATE; time++) {
         w->turn++;
         if (time == CALL_FIRST) {
@@ -151,6 +162,7 @@ static void walk_product(Walk *w, const Stmt *s) {
             }
         }
     }
+    w->open = open;
     w->loop.count--;
 }
 
@@ -192,6 +204,10 @@ static void unbind(Walk *w, const StmtList *list) {
 }
 
 static void walk_fold(Walk *w, const Stmt *s) {
+    const AxisSet open = w->open;
+    for (int i = 0; i < s->axes.count; i++) {
+        w->open |= (AxisSet)1 << s->axes.at[i];
+    }
     VEC_PUSH(w->to->arena, &w->loop, s);
     for (int i = 0; i < s->body.count; i++) {
         StmtList one = {.at = &s->body.at[i], .count = 1};
@@ -207,6 +223,7 @@ static void walk_fold(Walk *w, const Stmt *s) {
         }
     }
     unbind(w, &s->body);
+    w->open = open;
     w->loop.count--;
     for (int i = 0; i < s->fold.count; i++) {
         bind(w, s->fold.at[i]);
@@ -216,14 +233,20 @@ static void walk_fold(Walk *w, const Stmt *s) {
 static void walk_list(Walk *w, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *s = list->at[i];
+        const AxisSet open = w->open;
         w->turn++;
         walk_index(w, s->begin);
         walk_index(w, s->until);
         switch (s->kind) {
         case STMT_FOR:
             VEC_PUSH(w->to->arena, &w->loop, s);
+            w->open |= (AxisSet)1 << s->axis;
+            for (int k = 0; k < s->ahead.count; k++) {
+                walk_index(w, s->ahead.at[k].at);
+            }
             walk_list(w, &s->body);
             unbind(w, &s->body);
+            w->open = open;
             w->loop.count--;
             break;
         case STMT_LET:

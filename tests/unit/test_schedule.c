@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compiled.h"
+#include "passes/check.h"
 #include "passes/schedule/schedule.h"
 #include "tests/support.h"
 
@@ -237,6 +238,49 @@ static void test_slices_of_sums(void **state) {
     assert_int_equal(shape_in(&m, p).ahead, 1);
 }
 
+/* The first loop that asks ahead, or that stores; NULL: none. */
+static Stmt *loop_with(const StmtList *list, bool ahead) {
+    for (int i = 0; i < list->count; i++) {
+        Stmt *s = list->at[i], *inside = loop_with(&s->body, ahead);
+        const bool stores = s->body.count > 0 && s->body.at[0]->kind == STMT_STORE;
+        if (inside || (s->kind == STMT_FOR && (ahead ? s->ahead.count > 0 : stores))) {
+            return inside ? inside : s;
+        }
+    }
+    return NULL;
+}
+
+/* The checker of plans refuses a kernel that names the place of a loop it does not stand in, in
+ * what it asks for and in what it stores. */
+static void test_places_of_loops(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    for (int ahead = 0; ahead < 2; ahead++) {
+        Dumped m;
+        Program *p = compiled_text(&m,
+                                   "entry f(x: [16, 33, 256], p: [256]) {\n"
+                                   "    s[c] = sum[b, t] x[b, t, c];\n    return p - 0.1 * s;\n}\n",
+                                   1);
+        assert_non_null(p);
+        compiled_plan(p);
+        assert_null(check_program(&m.c.arena, p));
+        Kernel *k = p->entry.at[p->entry.count - 1]->step.at[0]->kernel;
+        Stmt *loop = loop_with(&k->body, ahead);
+        assert_non_null(loop);
+        const int elsewhere = kernel_axis(k, 2, "elsewhere");
+        const Index *place = kernel_axis_index(k, elsewhere);
+        if (ahead) {
+            loop->ahead.at[0].at = index_add(&k->index, loop->ahead.at[0].at, place);
+        } else {
+            loop->axis = elsewhere;
+        }
+        const char *wrong = check_program(&m.c.arena, p);
+        assert_non_null(wrong);
+        assert_non_null(strstr(wrong, "names the place of a loop around something else"));
+        dumped_done(&m);
+    }
+}
+
 /* A window of many places goes along several places of the picture side by side, each of which asks
  * for its lines. Where these are none of a few times as many, those of some of its lines are in
  * registers: the rows of the result are there before, and only what is read is asked for. */
@@ -363,7 +407,7 @@ int main(void) {
         cmocka_unit_test(test_product),         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_blocks),          cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),           cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_slices_of_sums),
+        cmocka_unit_test(test_slices_of_sums),  cmocka_unit_test(test_places_of_loops),
         cmocka_unit_test(test_launches),        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_given_channels),  cmocka_unit_test(test_lines_of_windows),
         cmocka_unit_test(test_sums_of_windows), cmocka_unit_test(test_far_rows),
