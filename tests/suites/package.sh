@@ -10,6 +10,7 @@ version=$("$MDLC" --version | sed -n '1s/^mdlc //p')
 check "make dist" plain_make dist BUILD="$BUILD"
 tarball=$BUILD/mdlc-$version.tar.gz
 tree="$scratch/a tree/mdlc-$version"
+in_tree() { plain_make -C "$tree" BUILD=build "$@"; } # whatever was built here, and how
 mkdir "$scratch/a tree"
 if tar xzf "$tarball" -C "$scratch/a tree"; then
     for name in Makefile README.md LICENSE lang/nn.mdl share/share.mk tests/run.sh; do
@@ -17,21 +18,21 @@ if tar xzf "$tarball" -C "$scratch/a tree"; then
     done
     [ ! -e "$tree/build" ] && [ ! -e "$tree/.git" ] && pass || fail "dist" "holds what was built"
     # Without optimisation: it is the same program.
-    check "dist: it builds" plain_make -C "$tree" -j2 OPT=-O0 CC="$CC" all shared
+    check "dist: it builds" in_tree -j2 OPT=-O0 CC="$CC" all shared
     mkdir "$scratch/here" "$scratch/there"
     "$MDLC" samples/digits.mdl -o "$scratch/here/digits.c"
     (cd "$tree" && build/mdlc samples/digits.mdl -o "$scratch/there/digits.c")
     same "dist: the same C" "$scratch/here/digits.c" "$scratch/there/digits.c"
-    check "dist: it installs" plain_make -C "$tree" OPT=-O0 CC="$CC" install PREFIX="$scratch/from dist"
+    check "dist: it installs" in_tree OPT=-O0 CC="$CC" install PREFIX="$scratch/from dist"
     check "dist: the installed compiler" "$scratch/from dist/bin/mdlc" check samples/digits.mdl
     # A tarball of what came out of it has the same files.
-    check "dist: of a tree that is no repository" env GIT_DIR=none make -C "$tree" --no-print-directory dist
+    check "dist: of a tree that is no repository" in_tree dist GIT_DIR=none
     tar tzf "$tarball" | grep -v '/$' | sort >"$scratch/list"
     tar tzf "$tree/build/mdlc-$version.tar.gz" | grep -v '/$' | sort >"$scratch/list.again"
     same "dist: its files" "$scratch/list" "$scratch/list.again"
     if tar --version 2>/dev/null | grep -q GNU; then
         for turn in first second; do
-            check "dist: with SOURCE_DATE_EPOCH" env SOURCE_DATE_EPOCH=1 make -C "$tree" --no-print-directory dist
+            check "dist: with SOURCE_DATE_EPOCH" in_tree dist SOURCE_DATE_EPOCH=1
             mv "$tree/build/mdlc-$version.tar.gz" "$scratch/$turn.tar.gz"
             touch "$tree/README.md"
         done
