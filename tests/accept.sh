@@ -79,7 +79,7 @@ tail -n 1 "$scratch/hostile.log" | grep -q ' 0 failed, ' && pass || fail hostile
 # The long forms of suites: what a step allocates and maps, every build, Valgrind, stops and kills of
 # runs, a million calls, a file of 2 GiB, every setting, every program with a twin in PyTorch, random
 # index notation, sums of ten million terms.
-for suite in memory strict blas builds package init valgrind resume feedback data phase matrix programs slices sums; do
+for suite in memory strict blas builds package init ways valgrind resume feedback data phase matrix programs slices sums; do
     LONG=1 sh tests/suites/$suite.sh >"$scratch/log" 2>&1 && pass || fail "$suite, long"
     cat "$scratch/log"
 done

@@ -132,7 +132,7 @@ static int root_in_place(const Tiling *p) {
     return -1;
 }
 
-/* A sum of the product and something of its layout, and nothing else: C begins as that. */
+/* A sum of the product and something of its layout and type, and nothing else: C begins as that. */
 static const Arg *added(const Tiling *p) {
     const RootList *roots = &p->roots;
     const Expr *e = roots->count == 1 ? roots->at[0].value : NULL;
@@ -146,7 +146,7 @@ static const Arg *added(const Tiling *p) {
     bool operand = other->arg == p->of->load[0]->arg || other->arg == p->of->load[1]->arg;
     bool fits = (e->in[0] == p->strip) != (e->in[1] == p->strip) && !operand &&
                 other->kind == EXPR_LOAD && other->nin == 0 && other->index == roots->at[0].index &&
-                !p->of->part_of && has_strides(p, &roots->at[0]);
+                other->arg->elem == roots->at[0].arg->elem && !p->of->part_of && has_strides(p, &roots->at[0]);
     return fits ? other->arg : NULL;
 }
 
