@@ -58,7 +58,9 @@ RtVar *rt_var_new(RandomText *r, RtKind kind, int rank, const int64_t *dim) {
     v->name = str_printf(r->arena, "%c%d", "xnm"[kind], v -> id);
     v->kind = kind;
     v->rank = rank;
-    memcpy(v->dim, dim, sizeof *dim * (size_t)rank);
+    for (int i = 0; i < rank; i++) { /* of a scalar there is no `dim` */
+        v->dim[i] = dim[i];
+    }
     v->size = 1;
     return v;
 }
