@@ -17,7 +17,7 @@ for file in samples/*.mdl tests/library/*.mdl; do
 done
 # Biases in front of normalisations over ten rows, whose tenth is rounded: gradients of next to nothing.
 check "a tenth" "$MDLC" test tests/programs/deep.mdl
-check "a sixth, behind another norm" "$MDLC" test tests/programs/two_norms.mdl
+check "a sixth, behind another norm" "$MDLC" test tests/suites/two_norms.mdl
 # A part of the library names nothing that it does not declare or use.
 for part in lang/nn/*.mdl; do
     check "$part alone" "$MDLC" check "$part"
