@@ -44,16 +44,13 @@ static void step_rename(const Apply *a, Step *step) {
     for (int i = 0; i < step->call.buf.count; i++) {
         step->call.buf.at[i] = buf_now(a, step->call.buf.at[i]);
     }
-    Buf **own[] = {&step->go, &step->last, &step->made};
-    for (int i = 0; i < 3; i++) {
+    Buf **own[] = {&step->go,  &step->last,   &step->made,  &step->src,
+                   &step->dst, &step->cursor, &step->in_use};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         *own[i] = *own[i] != NULL ? buf_now(a, *own[i]) : NULL;
     }
     for (int i = 0; i < step->own.count; i++) {
         step->own.at[i].buf = buf_now(a, step->own.at[i].buf);
-    }
-    if (step->kind == STEP_CLEAR) {
-        step->dst = buf_now(a, step->dst);
-        step->src = buf_now(a, step->src);
     }
     for (int i = 0; i < step->body.count; i++) {
         step_rename(a, step->body.at[i]);

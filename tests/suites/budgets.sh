@@ -151,6 +151,34 @@ for name in ${LOOPED:-kalman gpt}; do
     *) fail "$name" "without the word: $(head -n 1 "$scratch/err")" ;;
     esac
 done
+# A ring gets rows that are made again: it holds the same ones.
+cat >"$scratch/rows.mdl" <<'END'
+use nn;
+dim B = 64;
+ring seen[100] { row: f32[64]; }
+dataset digits {
+    file f = "samples/data/digits.csv";
+    x: f32[64] = f.columns(0..64) / 16;
+    y: u8 in 0..10 = f.column(64);
+}
+model net(x: [B, 64]) -> [B, 10] {
+    return x |> a: linear(64) |> gelu |> b: linear(64) |> gelu |> c: linear(10);
+}
+train fit of net on digits[B] {
+    seen.push(2 * x - 1);
+    loss mean(cross_entropy(net(2 * x - 1), y));
+    optimizer sgd(lr = 0.1);
+    steps 5;
+}
+END
+low=$(least "" "$scratch/rows.mdl")
+"$MDLC" --threads=2 "$scratch/rows.mdl" -o "$scratch/whole.c" && quickly "$scratch/whole.c" "$scratch/whole" &&
+    "$MDLC" --threads=2 --budget="$low" "$scratch/rows.mdl" -o "$scratch/less.c" && quickly "$scratch/less.c" "$scratch/less" || fail "rows of a ring" "do not build"
+[ "${low:-0}" -gt 0 ] && [ "$low" -lt "$(declared "$scratch/whole.c")" ] && pass || fail "rows of a ring" "no budget makes them smaller"
+for program in whole less; do
+    "$scratch/$program" --checkpoint "$scratch/$program.ck" --log none >"$scratch/log" 2>&1 || fail "rows of a ring" "$(head -n 1 "$scratch/log")"
+done
+same "rows of a ring" "$scratch/whole.ck" "$scratch/less.ck"
 # More budgets than one by one: each is met, or refused with the least, which is met when asked for; less memory never
 # takes less time (BUDGETS of them, 50 with LONG=1).
 : "${BUDGETS:=$([ "${LONG:-0}" = 0 ] && echo 4 || echo 50)}"
