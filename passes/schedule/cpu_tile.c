@@ -146,7 +146,8 @@ static const Arg *added(const Tiling *p) {
     bool operand = other->arg == p->of->load[0]->arg || other->arg == p->of->load[1]->arg;
     bool fits = (e->in[0] == p->strip) != (e->in[1] == p->strip) && !operand &&
                 other->kind == EXPR_LOAD && other->nin == 0 && other->index == roots->at[0].index &&
-                other->arg->elem == roots->at[0].arg->elem && !p->of->part_of && has_strides(p, &roots->at[0]);
+                other->arg->elem == roots->at[0].arg->elem && !p->of->part_of &&
+                has_strides(p, &roots->at[0]);
     return fits ? other->arg : NULL;
 }
 

@@ -2,8 +2,8 @@
  * reduce, write to a file and read again.
  *
  * A case file is a dump (compiler/dump.c) with comment lines in front: `// precision f64`, perhaps
- * `// threads 1`, the finding that it shows, and `// input call0.x1: 0.5 -0.25` for each input. Slots
- * take what the init entry writes. */
+ * `// threads 1`, the finding that it shows, and `// input call0.x1: 0.5 -0.25` for each input.
+ * Slots take what the init entry writes. */
 #ifndef MDLC_TESTS_GRAPH_CASE_H
 #define MDLC_TESTS_GRAPH_CASE_H
 
