@@ -1,14 +1,14 @@
 #!/bin/sh
-# The nets that `make bench` measures, compiled in all the ways that options give: the checker of plans
-# takes each. LONG=1 (make accept): also the samples and the nets of
-# tests/unit/programs, and the C of all of them is C.
+# The nets that `make bench` measures, compiled in all the ways that options give, and the models of the suites
+# in the least memory that a budget may give them: the checker of plans takes each. LONG=1 (make accept): also the
+# samples and the nets of tests/unit/programs, and the C of all of them is C; and the programs of tests/programs.
 set -u
 . tests/lib.sh
 : "${LONG:=}"
 
 sources=$(ls tests/bench/*.mdl)
 [ -z "$LONG" ] || sources="$sources $(ls samples/*.mdl tests/unit/programs/*.mdl)"
-[ -n "$LONG" ] || echo "left to make accept (LONG=1): samples, nets of tests/unit/programs, and the C compiler's word"
+[ -n "$LONG" ] || echo "left to make accept (LONG=1): samples, nets of tests/unit/programs and tests/programs, and the C compiler's word"
 
 # One way a line.
 cat >"$scratch/ways" <<'END'
@@ -43,5 +43,11 @@ for source in $sources; do
         1:0:*) check "$source $way: C" "$CC" -std=c11 -march=native -fopenmp -Wall -Wextra -Werror -fsyntax-only "$scratch/way.c" ;;
         esac
     done <"$scratch/ways"
+done
+for source in tests/suites/*.mdl $([ -z "$LONG" ] || ls tests/programs/*.mdl); do
+    "$MDLC" --budget=1 "$source" -o "$scratch/way.c" 2>"$scratch/err"
+    rc=$? least=$(sed -n 's/.* needs \([0-9]*\) bytes.*/\1/p' "$scratch/err" | head -n 1)
+    [ $rc = 3 ] && [ -n "$least" ] && pass || fail "$source --budget=1" "status $rc: $(head -n 1 "$scratch/err")"
+    check "$source --budget=$least" "$MDLC" --budget="${least:-0}" "$source" -o "$scratch/way.c"
 done
 summary ways
