@@ -45,13 +45,6 @@ for name in digits residual chars units; do
     done
 done
 
-# Loops are joined otherwise where there is one thread: of usual sizes the text is C, too.
-for source in tests/bench/*.mdl; do
-    "$MDLC" --threads=1 --no-main "$source" -o "$scratch/alone.c" 2>"$scratch/err" &&
-        $CC -std=c11 -march=native -Wall -Wextra -Werror -fsyntax-only "$scratch/alone.c" 2>"$scratch/err" && pass ||
-        fail "$source, made for one thread" "$(head -n 2 "$scratch/err")"
-done
-
 # -fopenmp for its atomics alone: the threads are those of POSIX.
 if [ "${HAVE_CMOCKA:-}" != yes ]; then
     skip "units under ThreadSanitizer" "cmocka is not installed"
