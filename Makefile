@@ -156,6 +156,7 @@ $(BUILD)/obj/tests/%.o $(PIECE_TESTS): OPT := $(patsubst -g,-g1,$(patsubst -O2,-
 
 # All register tiles: gcc optimises for 40 s with -O1 what takes 5 s less to run.
 $(addprefix $(BUILD)/tests/runtime/,test_tile test_tile_wide test_tile_band test_tile_winograd \
+        test_tile_dots \
         test_streams test_help): \
         OPT := $(patsubst -O1,-Og,$(OPT))
 

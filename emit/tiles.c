@@ -533,6 +533,7 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     bool half = p->is & MD_TILE_HALF, winograd = p->is & MD_TILE_WINOGRAD;
     bool packed = !dots && !along && !half && ((p->is & MD_TILE_PACKED) || md_tile_packs_last(p));
     add_feature(arena, list, "DOTS", dots);
+    add_feature(arena, list, "DOTS_LONG", dots && p->r2.n == 1 && p->k2.n * p->elem >= 1024);
     add_feature(arena, list, "ALONG", along);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);

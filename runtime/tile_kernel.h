@@ -13,6 +13,7 @@
 #include "runtime/tile_along.h"
 #include "runtime/tile_band.h"
 #include "runtime/tile_batched.h"
+#include "runtime/tile_dots.h"
 #include "runtime/tile_move.h"
 #include "runtime/tile_early.h"
 #include "runtime/tile_turn.h"
@@ -122,7 +123,10 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_DOT_COL(r) const MD_REAL *q##r = y + md_tile_min(col + r, cols - 1) * yc + i * yk1;
 #define MD_DOT_ROW(v) const MD_VEC y##v = *(const MD_VEC_U *)(const void *)(p + v * xr2 + j);
 #define MD_DOT_VEC(r) const MD_VEC e = *(const MD_VEC_U *)(const void *)(q##r + j);
-#define MD_DOT_PUT(r, v) part[v][r] = c##r##_##v;
+#define MD_DOT_HELD(v) const MD_VEC x##v = *(const MD_VEC_U *)(const void *)(p + j + v * MD_LANES);
+#define MD_DOT_STEP(r, v)                                                                          \
+    c##r##_0 = MD_TN(vmad)(*(const MD_VEC_U *)(const void *)(q##r + j + v * MD_LANES), x##v,       \
+                           c##r##_0);
 /* end: DOTS */
 
 /* For one vector, then for more: their sums, the element of a row, by E, times each of them. */
@@ -133,9 +137,6 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS1(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) }
 #define MD_MAC1(r) MD_MACS1(MD_ROW, r)
-#define MD_DOT_ROWS1 MD_DOT_ROW(0)
-#define MD_DOT_MAC1(r) MD_MACS1(MD_DOT_VEC, r)
-#define MD_DOT_PUT1(r) MD_DOT_PUT(r, 0)
 /* if: VECTORS2 */
 #define MD_SUM2(r) MD_SUM1(r) MD_VEC c##r##_1 = zero;
 #define MD_GET2(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, lanes)
@@ -144,9 +145,6 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS2(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) }
 #define MD_MAC2(r) MD_MACS2(MD_ROW, r)
-#define MD_DOT_ROWS2 MD_DOT_ROWS1 MD_DOT_ROW(1)
-#define MD_DOT_MAC2(r) MD_MACS2(MD_DOT_VEC, r)
-#define MD_DOT_PUT2(r) MD_DOT_PUT1(r) MD_DOT_PUT(r, 1)
 /* end: VECTORS2 */
 /* if: VECTORS3 */
 #define MD_SUM3(r) MD_SUM2(r) MD_VEC c##r##_2 = zero;
@@ -156,9 +154,6 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS3(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
 #define MD_MAC3(r) MD_MACS3(MD_ROW, r)
-#define MD_DOT_ROWS3 MD_DOT_ROWS2 MD_DOT_ROW(2)
-#define MD_DOT_MAC3(r) MD_MACS3(MD_DOT_VEC, r)
-#define MD_DOT_PUT3(r) MD_DOT_PUT2(r) MD_DOT_PUT(r, 2)
 /* end: VECTORS3 */
 /* if: VECTORS4 */
 #define MD_SUM4(r) MD_SUM3(r) MD_VEC c##r##_3 = zero;
@@ -170,9 +165,6 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS4(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
 #define MD_MAC4(r) MD_MACS4(MD_ROW, r)
-#define MD_DOT_ROWS4 MD_DOT_ROWS3 MD_DOT_ROW(3)
-#define MD_DOT_MAC4(r) MD_MACS4(MD_DOT_VEC, r)
-#define MD_DOT_PUT4(r) MD_DOT_PUT3(r) MD_DOT_PUT(r, 3)
 /* end: VECTORS4 */
 
 /* R rows are written out by MD_ROWS1 to MD_ROWS14, of which a program has those that it uses. */
@@ -220,32 +212,21 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     }
 
 /* if: DOTS */
-#define MD_DOT_BODY(C, R)                                                                          \
-    MD_NOINLINE void MD_TN(dots##R)(int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,      \
-                                    const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1,        \
-                                    int64_t nk2, MD_REAL *strip, int64_t ld, int first) {          \
+#define MD_DOT_BODY(NAME, C, R, PIECES, ROWS, MAC, PUT)                                            \
+    MD_NOINLINE void NAME(int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,                \
+                          const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,     \
+                          MD_REAL *strip, int64_t ld, int first) {                                 \
         const MD_VEC zero = {0};                                                                   \
         for (int64_t col = 0; col < cols; col += C) {                                              \
-            enum { G = MD_VBYTES / 16 };                                                           \
             MD_VEC part[R][C];                                                                     \
-            MD_ROWS##C(MD_SUM##R) for (int64_t i = 0; i < nk1; i++) {                              \
+            MD_ROWS##C(MD_SUM##R) for (int64_t i = 0, j = 0; i < nk1; i++, j = 0) {                \
                 const MD_REAL *p = x + i * xk1;                                                    \
-                MD_ROWS##C(MD_DOT_COL) for (int64_t j = 0; j + MD_LANES <= nk2; j += MD_LANES) {   \
-                    MD_DOT_ROWS##R MD_ROWS##C(MD_DOT_MAC##R)                                       \
+                MD_ROWS##C(MD_DOT_COL) PIECES for (; j + MD_LANES <= nk2; j += MD_LANES) {         \
+                    ROWS MD_ROWS##C(MAC)                                                           \
                 }                                                                                  \
             }                                                                                      \
-            MD_ROWS##C(MD_DOT_PUT##R) MD_TN(fold)(part[0], R * C);                                 \
-            for (int64_t at = 0; at < R * C; at++) {                                               \
-                const int64_t r = at / C, c = col + at % C;                                        \
-                if (c < cols) {                                                                    \
-                    const int64_t l = at % MD_LANES; /* the last steps brought 16 bytes together */\
-                    const int64_t place = at - l + l % G * (16 / MD_ELEM) + l / G;                 \
-                    MD_REAL sum;                                                                   \
-                    memcpy(&sum, (const MD_REAL *)(const void *)part + place, sizeof sum);         \
-                    sum = MD_TN(dot_end)(sum, x + r * xr2, xk1, y + c * yc, yk1, nk1, nk2);        \
-                    strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;                     \
-                }                                                                                  \
-            }                                                                                      \
+            MD_ROWS##C(PUT) MD_TN(fold)(part[0], R * C);                                           \
+            MD_DOT_END(R, C, MD_REAL, MD_ELEM, MD_LANES, MD_TN(mad))                               \
         }                                                                                          \
     }
 /* end: DOTS */
@@ -435,27 +416,20 @@ MD_INLINE void MD_TN(fold)(MD_VEC *v, int64_t n) {
 }
 
 /* if: DOTS */
-MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL sum, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
-                                 int64_t yk1, int64_t nk1, int64_t nk2) {
-    for (int64_t i = 0; i < nk1 && nk2 % MD_LANES != 0; i++) {
-        for (int64_t j = nk2 / MD_LANES * MD_LANES; j < nk2; j++) {
-            sum = MD_TN(mad)(x[i * xk1 + j], y[i * yk1 + j], sum);
-        }
-    }
-    return sum;
-}
-
+/* if: DOTS_LONG */
+MD_DOT_BODY(MD_TN(dots_long), 8, 1, MD_DOT_PIECES(MD_LANES), MD_DOT_ROWS1, MD_DOT_MAC1, MD_DOT_PUT1)
+/* end: DOTS_LONG */
 /* if: DOTS1 */
-MD_DOT_BODY(8, 1)
+MD_DOT_BODY(MD_TN(dots1), 8, 1, , MD_DOT_ROWS1, MD_DOT_MAC1, MD_DOT_PUT1)
 /* end: DOTS1 */
 /* if: DOTS2 */
-MD_DOT_BODY(4, 2)
+MD_DOT_BODY(MD_TN(dots2), 4, 2, , MD_DOT_ROWS2, MD_DOT_MAC2, MD_DOT_PUT2)
 /* end: DOTS2 */
 /* if: DOTS3 */
-MD_DOT_BODY(4, 3)
+MD_DOT_BODY(MD_TN(dots3), 4, 3, , MD_DOT_ROWS3, MD_DOT_MAC3, MD_DOT_PUT3)
 /* end: DOTS3 */
 /* if: DOTS4 */
-MD_DOT_BODY(4, 4)
+MD_DOT_BODY(MD_TN(dots4), 4, 4, , MD_DOT_ROWS4, MD_DOT_MAC4, MD_DOT_PUT4)
 /* end: DOTS4 */
 
 MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
@@ -465,6 +439,12 @@ MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t
     if (rows == (R)) {                                                                             \
         MD_TN(dots##R)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first);                 \
     }
+    /* if: DOTS_LONG */
+    if (rows == 1 && MD_VBYTES == 64 && nk2 >= 16 * MD_LANES) { /* others lack the registers */
+        MD_TN(dots_long)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first);
+        return;
+    }
+    /* end: DOTS_LONG */
     /* if: DOTS1 */
     MD_DOT_CASE(1)
     /* end: DOTS1 */
