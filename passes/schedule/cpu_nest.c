@@ -212,8 +212,16 @@ static void rows_emit(KernelBuild *b, const Part *part, void *plan) {
     const Radix *r = &part->rows;
     /* Folds of everything have no rows around them: they run before the grid opens. */
     nest_lets(b, &b->k->body, 0, &part->roots);
-    StmtList *list = nest_loops(b, &b->k->body, r->axis, space_axes(r), nest_parallel(b, part));
+    StmtList *body = &b->k->body;
+    StmtList *list = nest_loops(b, body, r->axis, space_axes(r), nest_parallel(b, part));
     nest_rows(b, list, space_set(r), &part->roots);
+    Stmt *row = NULL;
+    for (; body != list; body = &row->body) {
+        row = body->at[body->count - 1];
+    }
+    if (row && part->kind == PART_ROWS) {
+        far_functions(b, row, space_set(r), &part->roots);
+    }
 }
 
 const Schedule cpu_nest = {"nest", 1 << PART_MAP, flat_fits, flat_cost, flat_emit};

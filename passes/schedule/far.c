@@ -11,7 +11,8 @@ enum {
     FAR = TUNED(1 << 19, 64), /* bytes of such a tensor: the second-level cache does not hold it */
     AHEAD = 1 << 14,          /* bytes that the lines of a turn are asked for ahead of it */
     SIDE = TUNED(512, 256),   /* bytes of far rows that may be side by side in one loop */
-    HELD = TUNED(8, 1)        /* vectors of sums that a C compiler keeps in registers */
+    HELD = TUNED(8, 1),       /* vectors of sums that a C compiler keeps in registers */
+    FUNCTION = 8              /* FLOPs of one */
 };
 
 bool far_arg(const Kernel *k, const Arg *arg) {
@@ -96,5 +97,68 @@ void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots) {
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
     for (int i = 0; i < roots->count && held > HELD; i++) {
         product_loads(roots->at[i].value, seen, ask_for, &x);
+    }
+}
+
+/* --- rows with functions ---------------------------------------------------------------------- */
+
+/* Sums over a row, and what is stored of it, with exponentials of its elements are so much work
+ * that a processor does not look as far as the next row, and of short rows it foresees nothing. */
+
+static bool has_function(const Expr *e, AxisSet around, bool *seen) {
+    if (seen[e->id]) {
+        return false;
+    }
+    seen[e->id] = true;
+    bool has = e->kind == EXPR_MAP && op_info[e->op].cost >= FUNCTION && (e->axes & ~around) != 0;
+    for (int i = 0; i < e->nkid && !has; i++) {
+        has = has_function(e->kid[i], around, seen);
+    }
+    return has;
+}
+
+typedef struct {
+    KernelBuild *b;
+    AxisSet around; /* the loop, and those around it */
+    int turn;
+    StreamList *to;
+} Lines;
+
+/* A load of rows one behind the other: all lines of a later one, once. */
+static void ask_for_row(void *ctx, const Expr *e) {
+    const Lines *x = ctx;
+    IndexTable *t = &x->b->k->index;
+    int last = 0;
+    while (last < x->b->k->naxis && (AxisSet)1 << last != (e->index->axes & ~x->around)) {
+        last++;
+    }
+    int64_t along, across;
+    if (e->nin > 0 || last == x->b->k->naxis || !far_arg(x->b->k, e->arg) ||
+        !index_stride(e->index, last, &along) || along != 1 ||
+        !index_stride(e->index, x->turn, &across) || across != x->b->k->axis[last].extent ||
+        across * (int64_t)elem_bytes(e->arg->elem) > SIDE) {
+        return;
+    }
+    const Index *at = index_subst(t, e->index, last, index_const(t, 0));
+    at = index_offset(t, at, far_turns(e->arg, across) * across);
+    bool known = false;
+    for (int i = 0; i < x->to->count; i++) {
+        known = known || (x->to->at[i].arg == e->arg && x->to->at[i].at == at);
+    }
+    if (!known) {
+        const Stream stream = {e->arg, at, 0, across};
+        VEC_PUSH(x->b->k->arena, x->to, stream);
+    }
+}
+
+void far_functions(KernelBuild *b, Stmt *loop, AxisSet around, const RootList *roots) {
+    bool has = false, *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    for (int i = 0; i < roots->count && !has; i++) {
+        has = has_function(roots->at[i].value, around, seen);
+    }
+    Lines x = {b, around, loop->axis, &loop->ahead};
+    seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    for (int i = 0; i < roots->count && has; i++) {
+        product_loads(roots->at[i].value, seen, ask_for_row, &x);
     }
 }

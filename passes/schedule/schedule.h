@@ -213,6 +213,9 @@ int far_rows(const KernelBuild *b, int row, int last, const RootList *roots);
 /* A loop that adds a row along `last` to sums in each turn asks for later rows of far tensors,
  * where these sums are more than stay in registers. */
 void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots);
+/* A loop over short rows, inside of `around`, that it is one of, asks for later ones of far tensors
+ * where functions of their elements take so long that the processor does not. */
+void far_functions(KernelBuild *b, Stmt *loop, AxisSet around, const RootList *roots);
 
 /* --- cpu_taps.c --- */
 /* How many of the first axes of a window loops go along, for the places of the others, which

@@ -349,6 +349,31 @@ static void test_far_rows(void **state) {
     }
 }
 
+/* Rows of at most 512 bytes whose elements go through a function ask for later rows of each tensor
+ * that no cache holds, once for all stages of a row; what has no function, no sum over a row or
+ * longer rows does not. */
+static void test_rows_with_functions(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    static const struct {
+        int rows, columns, of, ahead;
+    } cases[] = {{4096, 64, 0, 1}, {4096, 128, 0, 1}, {4096, 192, 0, 0}, {256, 64, 0, 0},
+                 {4096, 64, 1, 2}, {4096, 64, 2, 0},  {4096, 64, 3, 0}};
+    const char *const body[] = {"y = softmax(x)", "y = softmax(x) * z",
+                                "s[i] = sum[j] x[i, j]; y[i, j] = x[i, j] / s[i]", "y = exp(x)"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[320];
+        snprintf(text, sizeof text,
+                 "use nn;\ndim M = %d, N = %d;\n"
+                 "entry f(x: [M, N], z: [M, N]) {\n    %s;\n    return y;\n}\n",
+                 cases[i].rows, cases[i].columns, body[cases[i].of]);
+        const Shape shape = shape_of(text, &target_cpu);
+        if (shape.ahead != cases[i].ahead) {
+            fail_msg("%d ahead: %s", shape.ahead, text);
+        }
+    }
+}
+
 /* What the kernels of the text launch on a graphics processor: parallel loops and products, and
  * nothing stands beside them. */
 static Shape launches_of(const char *text) {
@@ -412,6 +437,7 @@ int main(void) {
         cmocka_unit_test(test_launches),        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_given_channels),  cmocka_unit_test(test_lines_of_windows),
         cmocka_unit_test(test_sums_of_windows), cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_rows_with_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
