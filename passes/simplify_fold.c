@@ -503,6 +503,27 @@ static Node *gather_of_broadcast(Graph *g, const Node *n, Node *const *in) {
     return node_broadcast(g, x->in[0], axes, rank, n->type->dim);
 }
 
+/* Along an axis of one element every index says the same, and is not asked. */
+static Node *gather_of_one(Graph *g, const Node *n, Node *const *in) {
+    const Node *x = in[0];
+    const int batch = n->attr->batch, places = in[1]->type->rank - batch;
+    if (x->type->dim[batch] != 1) {
+        return NULL;
+    }
+    int64_t dim[MD_RANK];
+    uint32_t axes = 0;
+    for (int i = 0, at = 0; i < x->type->rank; i++) {
+        if (i != batch) {
+            dim[at++] = x->type->dim[i];
+        }
+    }
+    for (int i = batch; i < batch + places; i++) {
+        axes |= 1u << i;
+    }
+    Node *one = node_reshape(g, in[0], x->type->rank - 1, dim);
+    return places == 0 ? one : node_broadcast(g, one, axes, n->type->rank, n->type->dim);
+}
+
 /* Of few elements of elementwise work that nobody else reads, only those are made. */
 static Node *gather_of_map(Graph *g, const Node *n, Node *const *in) {
     enum { FEWER = 4 };
@@ -592,6 +613,7 @@ const SimplifyRow simplify_folds[] = {
     {OP_SUM, sum_of_one},
     {OP_SUM, sum_of_contraction},
     {OP_SUM, sum_is_contraction},
+    {OP_GATHER, gather_of_one},
     {OP_GATHER, gather_of_broadcast},
     {OP_GATHER, gather_of_map},
     {OP_CONTRACT, contract_of_permute},

@@ -300,6 +300,9 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       dot(p, part(p, p->lot, 0, 1), mul(p, p->lot, num(p, 3))))                                    \
     P("lookup in repeated", SAME,                                                                  \
       node_gather(p->g, node_broadcast(p->g, p->u, 1, 2, (int64_t[]){12, 12}), p->index, 0))       \
+    P("lookup in one", SAME,                                                                       \
+      node_gather(p->g, node_reshape(p->g, p->u, 2, (int64_t[]){1, 12}),                           \
+                  node_full(p->g, *few(p)->type, 0), 0))                                           \
     P("lookup in a map", SAME, node_gather(p->g, m1(p, OP_EXP, p->x), few(p), 0))                  \
     P("rows of a table", SAME, table(p))                                                           \
     P("scatter of one", SAME, scattered(p))
