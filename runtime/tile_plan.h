@@ -39,7 +39,7 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
-    MD_TILE_HELPED_FROM = MD_TUNED(1 << 23, 1), /* products: units are worth asking for */
+    MD_TILE_HELPED_FROM = MD_TUNED(1 << 24, 1), /* products: units are worth asking for */
     MD_TILE_LIST = 8192, /* steps of a sum, most, that are listed, or whose panels batches share, */
     MD_TILE_LIST_ROWS = 1024,                  /* for so many rows, most */
     MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */

@@ -26,7 +26,7 @@ static void streams_wide_linear_epilogue(void *ctx, int64_t batch, int64_t m0, i
 static const md_tile streams_wide_linear_tile = {
     MD_TILE_ROWS(384, /* B */ 512, /* C */ 1), MD_TILE_COLUMNS(64, /* A */ 512, /* C */ 384),
     MD_TILE_SUM(512, /* B */ 1, /* A */ 1), MD_TILE_NO_BATCH, sizeof(float),
-    MD_TILE_SHARED | MD_TILE_IN_PLACE | MD_TILE_SWAPPED | MD_TILE_PACKED | MD_TILE_UNCUT | MD_TILE_HELPED,
+    MD_TILE_SHARED | MD_TILE_IN_PLACE | MD_TILE_SWAPPED | MD_TILE_PACKED | MD_TILE_UNCUT,
     MD_TILE_BLOCKS(/* rows */ 224, /* columns */ 64, /* vectors */ 2, /* sum */ 512),
     MD_TILE_WORK(/* strip */ 32768, /* turned */ 47104, /* all */ 47104)
 };
@@ -268,7 +268,7 @@ static void streams_wide_weight_linear_adamw_epilogue(void *ctx, int64_t batch, 
 static const md_tile streams_wide_weight_linear_adamw_tile = {
     MD_TILE_ROWS(384, /* A */ 1, /* C */ 512), MD_TILE_COLUMNS(512, /* B */ 1, /* C */ 1),
     MD_TILE_SUM(64, /* A */ 384, /* B */ 512), MD_TILE_NO_BATCH, sizeof(float),
-    MD_TILE_SHARED | MD_TILE_NO_C | MD_TILE_HELPED | MD_TILE_STREAMS,
+    MD_TILE_SHARED | MD_TILE_NO_C | MD_TILE_STREAMS,
     MD_TILE_BLOCKS(/* rows */ 112, /* columns */ 128, /* vectors */ 2, /* sum */ 64),
     MD_TILE_WORK(/* strip */ 0, /* turned */ 14336, /* all */ 14336)
 };
