@@ -487,41 +487,27 @@ static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
 
 /* --- lookups ---------------------------------------------------------------------------------- */
 
-/* What is looked up in a repeated value is repeated itself. */
-static Node *gather_of_broadcast(Graph *g, const Node *n, Node *const *in) {
+/* What is looked up in a repeated value is repeated itself; along an axis of one element every
+ * index says the same, and is not asked. */
+static Node *gather_of_repeated(Graph *g, const Node *n, Node *const *in) {
     const Node *x = in[0];
-    int batch = n->attr->batch, places = in[1]->type->rank - batch, rank = n->type->rank;
-    if (x->op != OP_BROADCAST || !(x->attr->axes >> batch & 1)) {
+    const int batch = n->attr->batch, places = in[1]->type->rank - batch, rank = n->type->rank;
+    const bool repeated = x->op == OP_BROADCAST && (x->attr->axes >> batch & 1);
+    if (!repeated && x->type->dim[batch] != 1) {
         return NULL;
     }
     uint32_t axes = 0;
+    int64_t dim[MD_RANK]; /* of x without that axis */
     for (int i = 0; i < rank; i++) {
-        bool place = i >= batch && i < batch + places;
-        int of = i < batch ? i : i - places + 1;
-        axes |= (place || x->attr->axes >> of & 1) ? 1u << i : 0;
-    }
-    return node_broadcast(g, x->in[0], axes, rank, n->type->dim);
-}
-
-/* Along an axis of one element every index says the same, and is not asked. */
-static Node *gather_of_one(Graph *g, const Node *n, Node *const *in) {
-    const Node *x = in[0];
-    const int batch = n->attr->batch, places = in[1]->type->rank - batch;
-    if (x->type->dim[batch] != 1) {
-        return NULL;
-    }
-    int64_t dim[MD_RANK];
-    uint32_t axes = 0;
-    for (int i = 0, at = 0; i < x->type->rank; i++) {
-        if (i != batch) {
-            dim[at++] = x->type->dim[i];
+        const bool place = i >= batch && i < batch + places;
+        const int of = i < batch ? i : i - places + 1;
+        axes |= (place || (repeated && x->attr->axes >> of & 1)) ? 1u << i : 0;
+        if (!place) {
+            dim[i < batch ? i : of - 1] = n->type->dim[i];
         }
     }
-    for (int i = batch; i < batch + places; i++) {
-        axes |= 1u << i;
-    }
-    Node *one = node_reshape(g, in[0], x->type->rank - 1, dim);
-    return places == 0 ? one : node_broadcast(g, one, axes, n->type->rank, n->type->dim);
+    Node *one = repeated ? x->in[0] : node_reshape(g, in[0], x->type->rank - 1, dim);
+    return node_broadcast(g, one, axes, rank, n->type->dim);
 }
 
 /* Of few elements of elementwise work that nobody else reads, only those are made. */
@@ -613,8 +599,7 @@ const SimplifyRow simplify_folds[] = {
     {OP_SUM, sum_of_one},
     {OP_SUM, sum_of_contraction},
     {OP_SUM, sum_is_contraction},
-    {OP_GATHER, gather_of_one},
-    {OP_GATHER, gather_of_broadcast},
+    {OP_GATHER, gather_of_repeated},
     {OP_GATHER, gather_of_map},
     {OP_CONTRACT, contract_of_permute},
     {OP_CONTRACT, contract_of_broadcast},

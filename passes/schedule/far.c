@@ -65,26 +65,36 @@ int far_rows(const KernelBuild *b, int row, int last, const RootList *roots) {
 
 typedef struct {
     KernelBuild *b;
-    int turn, last;
+    AxisSet around; /* the loop, and those around it */
+    int turn, last; /* the loop; along a row */
     StreamList *to;
 } Ask;
 
-/* A load that goes through memory row by row: of each row the first line, from which a processor
- * reads on by itself where rows are not side by side. */
-static void ask_for(void *ctx, const Expr *e) {
-    const Ask *x = ctx;
+/* Does a load go through far memory row by row? Then *stream is the row that a turn asks for. */
+static bool later_row(const Ask *x, const Expr *e, int last, Stream *stream) {
     IndexTable *t = &x->b->k->index;
-    const int64_t extent = x->b->k->axis[x->last].extent;
+    const int64_t extent = x->b->k->axis[last].extent;
     int64_t along, across;
-    if (e->nin > 0 || !index_stride(e->index, x->last, &along) || along != 1 ||
+    if (e->nin > 0 || !index_stride(e->index, last, &along) || along != 1 ||
         !index_stride(e->index, x->turn, &across) || across != extent ||
         !far_arg(x->b->k, e->arg)) {
-        return;
+        return false;
     }
-    const Index *at = index_subst(t, e->index, x->last, index_const(t, 0));
+    const Index *at = index_subst(t, e->index, last, index_const(t, 0));
     at = index_offset(t, at, far_turns(e->arg, across) * across);
-    const Stream stream = {e->arg, at, 0, 1};
-    VEC_PUSH(x->b->k->arena, x->to, stream);
+    *stream = (Stream){e->arg, at, 0, extent};
+    return true;
+}
+
+/* Of a row the first line, from which a processor reads on by itself where rows are not side by
+ * side. */
+static void ask_for(void *ctx, const Expr *e) {
+    const Ask *x = ctx;
+    Stream stream;
+    if (later_row(x, e, x->last, &stream)) {
+        stream.row = 1;
+        VEC_PUSH(x->b->k->arena, x->to, stream);
+    }
 }
 
 void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots) {
@@ -93,7 +103,7 @@ void far_sums(KernelBuild *b, Stmt *loop, int last, const RootList *roots) {
         const int64_t bytes = (int64_t)elem_bytes(roots->at[i].arg->elem);
         held += roots->at[i].add == OP_CONST ? 0 : b->k->axis[last].extent * bytes / MD_ALIGN;
     }
-    Ask x = {b, loop->axis, last, &loop->ahead};
+    Ask x = {b, 0, loop->axis, last, &loop->ahead};
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
     for (int i = 0; i < roots->count && held > HELD; i++) {
         product_loads(roots->at[i].value, seen, ask_for, &x);
@@ -117,36 +127,23 @@ static bool has_function(const Expr *e, AxisSet around, bool *seen) {
     return has;
 }
 
-typedef struct {
-    KernelBuild *b;
-    AxisSet around; /* the loop, and those around it */
-    int turn;
-    StreamList *to;
-} Lines;
-
-/* A load of rows one behind the other: all lines of a later one, once. */
+/* Of a short row, whatever its axis, all lines, once. */
 static void ask_for_row(void *ctx, const Expr *e) {
-    const Lines *x = ctx;
-    IndexTable *t = &x->b->k->index;
+    const Ask *x = ctx;
     int last = 0;
     while (last < x->b->k->naxis && (AxisSet)1 << last != (e->index->axes & ~x->around)) {
         last++;
     }
-    int64_t along, across;
-    if (e->nin > 0 || last == x->b->k->naxis || !far_arg(x->b->k, e->arg) ||
-        !index_stride(e->index, last, &along) || along != 1 ||
-        !index_stride(e->index, x->turn, &across) || across != x->b->k->axis[last].extent ||
-        across * (int64_t)elem_bytes(e->arg->elem) > SIDE) {
+    Stream stream;
+    if (last == x->b->k->naxis || !later_row(x, e, last, &stream) ||
+        stream.row * (int64_t)elem_bytes(e->arg->elem) > SIDE) {
         return;
     }
-    const Index *at = index_subst(t, e->index, last, index_const(t, 0));
-    at = index_offset(t, at, far_turns(e->arg, across) * across);
     bool known = false;
     for (int i = 0; i < x->to->count; i++) {
-        known = known || (x->to->at[i].arg == e->arg && x->to->at[i].at == at);
+        known = known || (x->to->at[i].arg == stream.arg && x->to->at[i].at == stream.at);
     }
     if (!known) {
-        const Stream stream = {e->arg, at, 0, across};
         VEC_PUSH(x->b->k->arena, x->to, stream);
     }
 }
@@ -156,7 +153,7 @@ void far_functions(KernelBuild *b, Stmt *loop, AxisSet around, const RootList *r
     for (int i = 0; i < roots->count && !has; i++) {
         has = has_function(roots->at[i].value, around, seen);
     }
-    Lines x = {b, around, loop->axis, &loop->ahead};
+    Ask x = {b, around, loop->axis, -1, &loop->ahead};
     seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
     for (int i = 0; i < roots->count && has; i++) {
         product_loads(roots->at[i].value, seen, ask_for_row, &x);
