@@ -163,16 +163,29 @@ static int role_cost(const Tiling *p) {
     return n->ngroup == 0 ? 20 : n->group[0].c != 1 ? 10 : 0;
 }
 
+/* Do elements of A along no axis of this class fill lines of memory? */
+static bool lies_apart(const Class *c, double lanes) {
+    bool apart = true;
+    for (int i = 0; i < c->ngroup; i++) {
+        const Digit *g = &c->group[i];
+        apart = apart && (g->a * g->a != 1 || (double)g->extent < lanes);
+    }
+    return apart;
+}
+
 /* Where batches have been made of rows or columns, about the time: products of whole vectors, what
- * is read for each batch, and packed, or turned into columns that do not lie together. */
+ * is read for each batch, and packed, or turned into columns that do not lie together. Of an A
+ * whose elements lie apart each panel of two vectors reads other lines at each step. */
 static double role_time(const Tiling *p) {
     const Class *n = &p->class[COLUMNS];
-    double lanes = MD_ALIGN / (double)elem_bytes(p->of->elem), turn = 0.6, read = 0.25;
+    double lanes = MD_ALIGN / (double)elem_bytes(p->of->elem), turn = 0.6, read = 0.25, line = 0.5;
     double rows = (double)tiling_count(&p->class[ROWS]), columns = (double)tiling_count(n);
     double sum = (double)tiling_count(&p->class[SUMMED]);
     double time = (rows * ceil(columns / lanes) + read * (rows + columns)) * sum;
     time += n->ngroup > 0 && n->group[0].b != 1 ? turn * columns * sum : 0;
     time += n->ngroup > 0 && n->group[0].c != 1 ? turn * rows * columns : 0;
+    bool apart = lies_apart(&p->class[ROWS], lanes) && lies_apart(&p->class[SUMMED], lanes);
+    time += apart ? line * rows * ceil(columns / (2 * lanes)) * sum : 0;
     return time * (double)tiling_count(&p->class[BATCH]) * (double)tiling_times(p);
 }
 
