@@ -163,14 +163,21 @@ static int role_cost(const Tiling *p) {
     return n->ngroup == 0 ? 20 : n->group[0].c != 1 ? 10 : 0;
 }
 
-/* Do elements of A along no axis of this class fill lines of memory? */
-static bool lies_apart(const Class *c, double lanes) {
-    bool apart = true;
-    for (int i = 0; i < c->ngroup; i++) {
-        const Digit *g = &c->group[i];
-        apart = apart && (g->a * g->a != 1 || (double)g->extent < lanes);
+/* Does a register tile read more than a line of A for two of its rows at a step of the sum, and
+ * others at the next one? */
+static bool lies_apart(const Tiling *p, double lanes) {
+    double rows = MD_TILE_HIGH, lines = 1;
+    for (int i = 0; i < p->class[ROWS].ngroup; i++) {
+        const Digit m = tiling_group(&p->class[ROWS], i);
+        const double n = fmin(rows, (double)m.extent);
+        lines *= fmax(1, n * fmin(fabs((double)m.a), lanes) / lanes);
+        rows = ceil(rows / n);
     }
-    return apart;
+    for (int i = 0; i < p->class[SUMMED].ngroup; i++) {
+        const Digit k = tiling_group(&p->class[SUMMED], i);
+        lines = k.a * k.a == 1 && (double)k.extent >= lanes ? 1 : lines;
+    }
+    return 2 * lines > MD_TILE_HIGH;
 }
 
 /* Where batches have been made of rows or columns, about the time: products of whole vectors, what
@@ -184,8 +191,7 @@ static double role_time(const Tiling *p) {
     double time = (rows * ceil(columns / lanes) + read * (rows + columns)) * sum;
     time += n->ngroup > 0 && n->group[0].b != 1 ? turn * columns * sum : 0;
     time += n->ngroup > 0 && n->group[0].c != 1 ? turn * rows * columns : 0;
-    bool apart = lies_apart(&p->class[ROWS], lanes) && lies_apart(&p->class[SUMMED], lanes);
-    time += apart ? line * rows * ceil(columns / (2 * lanes)) * sum : 0;
+    time += lies_apart(p, lanes) ? line * rows * ceil(columns / (2 * lanes)) * sum : 0;
     return time * (double)tiling_count(&p->class[BATCH]) * (double)tiling_times(p);
 }
 
