@@ -19,6 +19,9 @@ void note_fetch(uintptr_t at);
 #include "runtime/tile_half.h"
 #include "runtime/tile_plan.h"
 
+#include "compiler/base.h"
+#include "tests/support.h"
+
 enum { STREAMS = 2, STREAM = 1 << 21, LINE = 64 };
 /* In no memory. */
 static const uintptr_t stream_at[STREAMS] = {(uintptr_t)1 << 24, (uintptr_t)1 << 26};
@@ -163,11 +166,10 @@ static void test_fetched(void **state) {
 /* Short sums, dot products and chunks ask for nothing. */
 static void test_refused(void **state) {
     (void)state;
-#ifndef MDLC_ODD_SIZES
+    needs_usual_sizes();
     assert_false(plan_of(0, 1, 300, 200, 63, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
     assert_false(plan_of(1, 1, 3, 300, 256, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
     assert_false(plan_of(0, 1, 64, 64, 8192, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
-#endif
 }
 
 static md_tile far_plan;

@@ -9,6 +9,7 @@
 
 #include "compiled.h"
 #include "passes/check.h"
+#include "passes/schedule/product.h"
 #include "passes/schedule/schedule.h"
 #include "tests/support.h"
 
@@ -102,9 +103,7 @@ static void test_shared_rows(void **state) {
     (void)state;
     const char *text = "entry f(x: [56, 512], w: [512]) {\n"
                        "    y[i, j] = x[i, j] * tanh(w[j]);\n    return y;\n}\n";
-    if (ODD_SIZES) {
-        return; /* what rows share is worth a kernel of its own there */
-    }
+    needs_usual_sizes(); /* what rows share is worth a kernel of its own with others */
     assert_int_equal(shape_of(text, &target_cpu).unrolled, 1);
     Target free_work = target_cpu;
     free_work.loop_time = 0;
@@ -141,6 +140,7 @@ static Shape shapes_of(const char *text) {
  * weights: sums of four axes. None stands in loops. */
 static void test_volumes(void **state) {
     (void)state;
+    needs_usual_sizes();
     static const char *const layers[] = {
         "conv3d(32, 3, pad = 1)",
         "conv3d(32, 3, pad = 1, stride = 2)",
@@ -151,7 +151,7 @@ static void test_volumes(void **state) {
         "conv_transpose3d(32, 3, pad = 1)",
         "conv_transpose3d(32, 2, stride = 2)",
     };
-    for (size_t i = 0; i < sizeof layers / sizeof *layers && !ODD_SIZES; i++) {
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         char text[400];
         snprintf(text, sizeof text,
                  "use nn;\nmodel net(x: [4, 16, 10, 9, 8]) { return x |> l: %s; }\n"
@@ -163,6 +163,39 @@ static void test_volumes(void **state) {
         if (shape.tiles != 3 || shape.loops > 0) {
             fail_msg("%d products, %d in loops: %s", shape.tiles, shape.loops, layers[i]);
         }
+    }
+}
+
+/* Which operand gives the rows of a product, where it could be either and the other axis of the
+ * weights is a batch: not weights whose rows lie nine floats apart, so that a register tile reads
+ * another line for each at each step; but twelve that lie side by side. */
+static void test_roles(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    static const struct {
+        const char *text;
+        int64_t rows, batch;
+    } of[] = {
+        {"entry f(d: [8, 64, 256], w: [256, 128, 9]) {\n"
+         "    y[b, i, p, c] = sum[o] d[b, i, o] * w[o, c, p];\n    return y;\n}\n",
+         512, 9},
+        {"entry f(d: [64, 12, 12, 32], x: [64, 14, 14, 12]) {\n"
+         "    y[o, c, p < 3, q < 3] = sum[b, i, j] d[b, i, j, o] * x[b, i + p, j + q, c];\n"
+         "    return y;\n}\n",
+         36, 3},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        Dumped m;
+        const Program *p = compiled_target(&m, of[i].text, &target_cpu);
+        assert_non_null(p);
+        const StepList *steps = &p->entry.at[p->entry.count - 1]->step;
+        assert_int_equal(steps->count, 1);
+        const Tile *tile = kernel_tile(steps->at[0]->kernel);
+        assert_non_null(tile);
+        const md_tile plan = product_plan(tile);
+        assert_int_equal(plan.r1.n * plan.r2.n, of[i].rows);
+        assert_int_equal(plan.b1.n * plan.b2.n, of[i].batch);
+        dumped_done(&m);
     }
 }
 
@@ -326,6 +359,7 @@ static void test_sums_of_windows(void **state) {
  * such rows ask for later ones, each tensor once, where they are more than eight registers. */
 static void test_far_rows(void **state) {
     (void)state;
+    needs_usual_sizes();
     static const struct {
         int rows, columns, of; /* the body */
         int unrolled, ahead;
@@ -335,7 +369,7 @@ static void test_far_rows(void **state) {
     };
     const char *const body[] = {"y[i, j] = (x[i, j] - u[j]) * w[j] + v[j]", "y[j] = sum[i] x[i, j]",
                                 "y[j] = sum[i] max(x[i, j], z[i, j])"};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases && !ODD_SIZES; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[320];
         snprintf(
             text, sizeof text,
@@ -430,14 +464,22 @@ static void test_launches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),         cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_shared_rows),
-        cmocka_unit_test(test_ahead),           cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_slices_of_sums),  cmocka_unit_test(test_places_of_loops),
-        cmocka_unit_test(test_launches),        cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_given_channels),  cmocka_unit_test(test_lines_of_windows),
-        cmocka_unit_test(test_sums_of_windows), cmocka_unit_test(test_far_rows),
+        cmocka_unit_test(test_product),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_slices_of_sums),
+        cmocka_unit_test(test_places_of_loops),
+        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_given_channels),
+        cmocka_unit_test(test_lines_of_windows),
+        cmocka_unit_test(test_sums_of_windows),
+        cmocka_unit_test(test_far_rows),
         cmocka_unit_test(test_rows_with_functions),
+        cmocka_unit_test(test_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
