@@ -11,6 +11,11 @@ ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, const Index *place) {
                     .nmade = n};
 }
 
+const Index *expr_at_moved(ExprAt *x, const Index *index) {
+    index = x->by ? index_add(&x->k->index, index, x->by) : index;
+    return x->ring > 0 ? index_mod(&x->k->index, index, x->ring) : index;
+}
+
 /* With operands `in` and the place `index`. */
 static const Expr *made_of(ExprAt *x, const Expr *e, const Expr *const *in, const Index *index) {
     Kernel *k = x->k;
@@ -21,7 +26,7 @@ static const Expr *made_of(ExprAt *x, const Expr *e, const Expr *const *in, cons
         return e->term ? expr_term(k, e->elem, in[0], in[1])
                        : expr_map(k, e->op, e->elem, in, e->nin);
     case EXPR_LOAD: {
-        index = e->arg == x->arg ? index_add(&k->index, index, x->by) : index;
+        index = e->arg == x->arg ? expr_at_moved(x, index) : index;
         const Expr *load = expr_load(k, e->arg, index, e->nin == 2 ? in[0] : NULL);
         const Expr *choice[3] = {in[0], load, in[1]};
         return e->nin == 2 ? expr_map(k, OP_SELECT, e->elem, choice, 3) : load;

@@ -270,8 +270,9 @@ typedef struct {
     Kernel *k;
     int axis;
     const Index *place;
-    const Arg *arg; /* is read `by` further on then; NULL: none is */
-    const Index *by;
+    const Arg *arg;  /* lies elsewhere then; NULL: none does */
+    const Index *by; /* so much further on; NULL: 0, */
+    int64_t ring;    /* in a ring of so many elements; 0: in none */
     const Expr **made;
     int nmade;
 } ExprAt;
@@ -280,6 +281,8 @@ ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, const Index *place);
 /* `e` there; NULL: it holds a fold, a draw or a position read at run time that depends on the axis.
  */
 const Expr *expr_at(ExprAt *x, const Expr *e);
+/* Where the element at `index` of its argument lies then. */
+const Index *expr_at_moved(ExprAt *x, const Index *index);
 
 Stmt *stmt_for(Kernel *k, StmtList *list, int axis);
 /* The threads that a parallel FOR has work for, within those of the kernel. */

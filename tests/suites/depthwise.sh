@@ -12,7 +12,8 @@ gaps() {
     "$@" "$scratch/depthwise.c" -lm -o "$scratch/$name" 2>"$scratch/err" || { fail "$name" "$(head -n 1 "$scratch/err")"; return; }
     for threads in 1 3; do
         OMP_NUM_THREADS=$threads "$scratch/$name" gaps >"$scratch/out" 2>"$scratch/err" || fail "$name" "$(head -n 1 "$scratch/err")"
-        for size in few line lines many long beside all rows odd turned; do
+        for size in few line lines many long beside all rows odd turned \
+            ring second third tall wide spread single; do
             grep -qx "$size \[3\] = 0 0 0" "$scratch/out" && pass || fail "$name, $size, $threads threads" "$(grep "^$size " "$scratch/out")"
         done
     done
@@ -26,6 +27,9 @@ written=$(grep -A 1 -E '^ +for \(int64_t j(_[0-9]+)? = ' "$scratch/depthwise.c" 
 for width in 6 7 8; do
     ! usual_sizes || grep -q "float held\[$width\];" "$scratch/depthwise.c" && pass || fail "side by side" "no $width sums are local"
 done
+# Lines of a sample's copy lie in a ring of three, forward, by the picture and by the numbers.
+rings=$(grep -cE '\(\(r_2.* % 3\) \* [0-9]+\] = ' "$scratch/depthwise.c")
+! usual_sizes || [ "$rings" -ge 3 ] && pass || fail "lines" "$rings loops make lines of a ring"
 gaps native $CC -O1 -march=native -ffp-contract=off -fopenmp
 gaps plain $CC -O1 -ffp-contract=off -fopenmp -DMD_VBYTES=0
 summary depthwise

@@ -255,8 +255,30 @@ static void test_slices(void **state) {
         "else 0) * w[p, q, c];\n    return y;\n}\n";
     const Shape shape = shape_of(text, &target_cpu);
     assert_int_equal(shape.parallel, 1);
-    assert_int_equal(shape.own, 18 * 18 * 64);
+    assert_int_equal(shape.own, 3 * 18 * 64); /* the lines of a window */
     assert_int_equal(shape.ahead, ODD_SIZES ? 3 : 2);
+}
+
+/* The elements of a sample's copy that are there at a time, for windows of `k` x `k`. */
+static int64_t own_of(int k, int stride, int dilation) {
+    char text[512];
+    const int pad = k / 2 * dilation;
+    snprintf(text, sizeof text,
+             "entry f(x: [24, 24, 30, 64], w: [%d, %d, 64]) {\n    z = max(x, 0);\n"
+             "    y[b, i < %d, j < %d, c] = sum[p < %d, q < %d] (z[b, %d * i + %d * p - %d, "
+             "%d * j + %d * q - %d, c] else 0) * w[p, q, c];\n    return y;\n}\n",
+             k, k, 24 / stride, 30 / stride, k, k, stride, dilation, pad, stride, dilation, pad);
+    return shape_of(text, &target_cpu).own;
+}
+
+/* A window's lines are there at a time, where these are few; else all of the sample. */
+static void test_lines(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    assert_int_equal(own_of(3, 1, 1), 3 * 32 * 64);
+    assert_int_equal(own_of(3, 2, 1), 3 * 31 * 64);
+    assert_int_equal(own_of(5, 1, 1), 28 * 34 * 64);
+    assert_int_equal(own_of(3, 1, 2), 28 * 34 * 64);
 }
 
 /* The rows of a sum of far memory, in parts, are added up slice by slice: what a turn asks for is
@@ -470,6 +492,7 @@ int main(void) {
         cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_lines),
         cmocka_unit_test(test_slices_of_sums),
         cmocka_unit_test(test_places_of_loops),
         cmocka_unit_test(test_launches),
