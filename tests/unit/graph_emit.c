@@ -152,7 +152,8 @@ static void drive_entry(const GraphCase *c, const ProgramEntry *e, int number, T
     text_printf(out, "%s        status = %s(&m%s%s);\n",
                 results ? str_printf(out->arena, "        %s_out out;\n", name) : "", name,
                 entry->input.count > 0 ? ", &in" : "", results ? ", &out" : "");
-    text_add(out, "        fwrite(&status, sizeof status, 1, got);\n");
+    text_add(out, "        fwrite(&status, sizeof status, 1, got);\n"
+                  "        if (status != 0) {\n            return 0;\n        }\n");
     for (int k = 0; k < entry->out.count; k++) {
         if (out_is_result(entry->out.at[k].role)) {
             Type t = *entry->region->out.at[k]->type;
@@ -295,6 +296,8 @@ static int command(Arena *arena, const char *folder, const char *text) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+enum { NONFINITE = 10 }; /* MD_ERR_NONFINITE of runtime/md.h */
+
 typedef struct {
     const unsigned char *at, *end;
 } Bytes;
@@ -343,6 +346,16 @@ static bool take_item(Bytes *want, Bytes *got, int item, char *what, size_t room
     return same;
 }
 
+/* Is the loss that comes next no number? Then the call has said so, and done nothing. */
+static bool ends_here(Bytes want, int status) {
+    double limit;
+    int64_t head[2];
+    Num x;
+    return status == NONFINITE && take(&want, &limit, sizeof limit) &&
+           take(&want, head, sizeof head) && take(&want, &x, sizeof x) &&
+           elem_is_float((Elem)head[0]) && !isfinite(x.f);
+}
+
 static void compare_case(const char *folder, int number, const char *how, OracleReport *r) {
     Arena arena = {0};
     size_t nwant, ngot;
@@ -358,6 +371,10 @@ static void compare_case(const char *folder, int number, const char *how, Oracle
         int status = 0;
         if (*at == 's') {
             ok = take_status(&g, &status) && status == 0;
+            if (ends_here(w, status)) {
+                ok = true;
+                break;
+            }
             if (!ok) {
                 snprintf(what, sizeof what, "status %d before item %d", status, item);
             }
