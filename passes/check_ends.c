@@ -117,6 +117,24 @@ bool check_ends_turn(Check *c, const Step *loop) {
     return loop->go == NULL || check_read(c, loop, own_access(loop, loop->go, ACCESS_READ));
 }
 
+/* Is `at` the place among the turns of loops around in which `writer` wrote what `access` reads? Up
+ * to axis n both are picked by the same loops, the innermost last; what lacks the outer ones of
+ * these lives in the turn at hand of them, which are around the writer. */
+static bool same_turns(const Step *writer, const Access *at, const Access *access, int n) {
+    const int m = slice_count(at), both = m < n ? m : n;
+    bool same = true;
+    for (int j = 1; j <= both; j++) {
+        same = same && at->slice[m - j] == access->slice[n - j];
+    }
+    for (int j = 0; j < m - both; j++) {
+        same = same && check_is_around(at->slice[j], writer);
+    }
+    for (int j = 0; j < n - both; j++) {
+        same = same && check_is_around(access->slice[j], writer);
+    }
+    return same;
+}
+
 /* The slices behind the last index of the loop are not written. Where the loops that pick that
  * index are not the first ones that pick slices, no reader has the same end: the rest is cleared
  * first. */
@@ -128,10 +146,7 @@ static void mark_parts(Check *c, const Step *loop, const StepList *list) {
         for (int k = 0; k < touch->count; k++) {
             const Access *access = &touch->at[k];
             for (int n = 0; (access->mode & ACCESS_WRITE) && n < slice_count(access); n++) {
-                bool alike = true;
-                for (int j = 0; alike && last != NULL && j < n && j < slice_count(last); j++) {
-                    alike = access->slice[j] == last->slice[j];
-                }
+                const bool alike = last == NULL || same_turns(loop, last, access, n);
                 if (access->slice[n] == loop) {
                     c->value[access->buf->id].part[n] = loop;
                     c->value[access->buf->id].beside[n] = !alike;
@@ -174,22 +189,6 @@ static bool same_end(const Check *c, const Step *a, const Step *b) {
     return (x->counts != NULL && x->counts == v->counts) ||
            (x->last == b->last && x->last != NULL &&
             (x->token == v->token || check_region(b->last) < 0));
-}
-
-/* Is `at` the place among the turns of loops around in which `writer` wrote what `access` reads? Up
- * to axis n both are picked by the same loops; where only one is sliced, the other lives in the
- * turn at hand of what is around the writer. */
-static bool same_turns(const Step *writer, const Access *at, const Access *access, int n) {
-    int m = slice_count(at);
-    bool same = true;
-    for (int j = 0; j < (m > n ? m : n); j++) {
-        if (j < m && j < n) {
-            same = same && at->slice[j] == access->slice[j];
-        } else {
-            same = same && check_is_around(j < m ? at->slice[j] : access->slice[j], writer);
-        }
-    }
-    return same;
 }
 
 bool check_ends_read(Check *c, const Step *step, const Access *access) {
