@@ -73,8 +73,10 @@ static void drop_unused(const Kernel *k, Arena *scratch, StmtList *list) {
             list->at[--kept] = s;
         }
     }
-    list->count -= kept;
-    memmove(list->at, list->at + kept, sizeof *list->at * (size_t)list->count);
+    if (kept > 0) {
+        list->count -= kept;
+        memmove(list->at, list->at + kept, sizeof *list->at * (size_t)list->count);
+    }
 }
 
 bool stmts_at(ExprAt *x, Arena *scratch, const StmtList *from, StmtList *to) {
