@@ -59,7 +59,7 @@ static bool may_join(Join *j) {
     j->slices = divisor(k->axis[a->axis].extent, k->axis[b->axis].extent);
     const int64_t fewest =
         j->list == &k->body ? k->threads : 1; /* that is no less for each thread */
-    if (j->slices <= fewest || k->naxis + 3 > AXES_MAX) {
+    if (j->slices <= fewest || k->naxis + 4 > AXES_MAX) {
         return false;
     }
     const Sites x = sites_of(k, j->scratch, &a->body, a, turns_each(j, a));
@@ -105,6 +105,7 @@ static bool join(Join *j) {
     if (!slice_loop(j, a, &first) || !slice_loop(j, b, &second)) {
         return false;
     }
+    stmts_apart(k, &first);
     for (int i = 0; i < first.count + second.count; i++) {
         Stmt *s = i < first.count ? first.at[i] : second.at[i - first.count];
         VEC_PUSH_FROM(k->arena, &both->body, s, first.count + second.count);

@@ -95,7 +95,7 @@ static void add_all(Kernel *k, StmtList *to, const StmtList *from) {
 
 int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
     int pair[2];
-    if (k->naxis + 3 > AXES_MAX || !sites_pair(k, scratch, arg, list, pair)) {
+    if (k->naxis + 4 > AXES_MAX || !sites_pair(k, scratch, arg, list, pair)) {
         return 0;
     }
     Lines l = {.k = k, .scratch = scratch, .arg = arg, .make = list->at[pair[0]]};
@@ -118,6 +118,8 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
         !make_lines(&l, next, l.step, &made) || !stmts_at(&x, scratch, &l.read->body, &window)) {
         return 0;
     }
+    stmts_apart(k, &before);
+    stmts_apart(k, &made);
     ask_for_next(k, scratch, l.read->axis, &made, &window);
     l.read->body = (StmtList){0};
     add_all(k, &l.read->body, &made);

@@ -45,6 +45,10 @@ bool sites_pair(const Kernel *k, Arena *scratch, const Arg *arg, const StmtList 
 /* Adds the statements where the axis is at its place; false: that cannot be said. */
 bool stmts_at(ExprAt *x, Arena *scratch, const StmtList *from, StmtList *to);
 
+/* What stands behind the statements may bind the same values again: theirs end with a loop of one
+ * turn around them, if they bind any. */
+void stmts_apart(Kernel *k, StmtList *list);
+
 /* --- lines.c --- */
 /* Makes one loop of the two of the list that touch a workspace, line by line; gives the elements of
  * it that are needed then, or 0, and nothing is done. */
