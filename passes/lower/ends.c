@@ -187,7 +187,8 @@ static bool part_is_enough(Frame *f, const Node *loop, int k) {
     const Attr *a = loop->attr;
     int made = loop_made_carry(loop);
     NodeSet last = {0};
-    if (a->last) {
+    Home home; /* what is in no memory is copied for each loop that ends there */
+    if (a->last && find_home(f, loop->in[a->ncarry + a->last - 1], &home)) {
         VEC_PUSH(f->l->scratch, &last, loop->in[a->ncarry + a->last - 1]);
     }
     for (int i = 0; i < f->region->node.count; i++) {
