@@ -106,10 +106,8 @@ static bool join(Join *j) {
         return false;
     }
     stmts_apart(k, &first);
-    for (int i = 0; i < first.count + second.count; i++) {
-        Stmt *s = i < first.count ? first.at[i] : second.at[i - first.count];
-        VEC_PUSH_FROM(k->arena, &both->body, s, first.count + second.count);
-    }
+    list_append(k, &both->body, &first);
+    list_append(k, &both->body, &second);
     for (int i = 0; i < j->list->count; i++) {
         if (i == j->pair[1]) {
             VEC_PUSH_FROM(k->arena, &list, both, j->list->count);

@@ -63,14 +63,21 @@ static bool find_window(Lines *l) {
     l->step = read.at.mul / l->line;
     l->window = read.at.hi / l->line + 1;
     l->window = l->window < l->step ? l->step : l->window;
-    return (rolled(&l->read->body) & index_mod(&k->index, read.index, l->line)->axes) != 0;
+    return (trips(k, l->read) - 1) * l->step + l->window <= trips(k, l->make) &&
+           (rolled(&l->read->body) & index_mod(&k->index, read.index, l->line)->axes) != 0;
 }
 
 static bool is_worth_it(const Lines *l) {
-    const int64_t lines = trips(l->k, l->make);
     return l->line * (int64_t)elem_bytes(l->arg->elem) >= LINE && l->window <= WINDOW &&
-           WINDOWS * l->window <= lines &&
-           (trips(l->k, l->read) - 1) * l->step + l->window <= lines;
+           WINDOWS * l->window <= trips(l->k, l->make);
+}
+
+/* For expressions at a place of the axis, where the workspace is a ring of a window's lines. */
+static ExprAt in_ring(const Lines *l, int axis, const Index *place) {
+    ExprAt x = expr_at_open(l->k, l->scratch, axis, place);
+    x.arg = l->arg;
+    x.ring = l->window * l->line;
+    return x;
 }
 
 /* Adds `n` turns of the first loop, from line `from` on. */
@@ -81,16 +88,8 @@ static bool make_lines(const Lines *l, const Index *from, int64_t n, StmtList *l
         from = index_add(&k->index, from, kernel_axis_index(k, turns->axis));
         list = &turns->body;
     }
-    ExprAt x = expr_at_open(k, l->scratch, l->make->axis, from);
-    x.arg = l->arg;
-    x.ring = l->window * l->line;
+    ExprAt x = in_ring(l, l->make->axis, from);
     return n == 0 || stmts_at(&x, l->scratch, &l->make->body, list);
-}
-
-static void add_all(Kernel *k, StmtList *to, const StmtList *from) {
-    for (int i = 0; i < from->count; i++) {
-        VEC_PUSH_FROM(k->arena, to, from->at[i], 4);
-    }
 }
 
 int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
@@ -111,9 +110,7 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
     const Index *turn = kernel_axis_index(k, l.read->axis);
     const Index *next = index_offset(&k->index, index_scale(&k->index, turn, l.step), shared);
     StmtList before = {0}, made = {0}, window = {0}, all = {0};
-    ExprAt x = expr_at_open(k, scratch, l.read->axis, turn);
-    x.arg = arg;
-    x.ring = l.window * l.line;
+    ExprAt x = in_ring(&l, l.read->axis, turn);
     if (!make_lines(&l, index_const(&k->index, 0), shared, &before) ||
         !make_lines(&l, next, l.step, &made) || !stmts_at(&x, scratch, &l.read->body, &window)) {
         return 0;
@@ -122,15 +119,14 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
     stmts_apart(k, &made);
     ask_for_next(k, scratch, l.read->axis, &made, &window);
     l.read->body = (StmtList){0};
-    add_all(k, &l.read->body, &made);
-    add_all(k, &l.read->body, &window);
+    list_append(k, &l.read->body, &made);
+    list_append(k, &l.read->body, &window);
     for (int i = 0; i < list->count; i++) {
-        const StmtList one = list_part(list, i, i + 1);
         if (i == pair[1]) {
-            add_all(k, &all, &before);
+            list_append(k, &all, &before);
         }
         if (i != pair[0]) {
-            add_all(k, &all, &one);
+            VEC_PUSH_FROM(k->arena, &all, list->at[i], list->count);
         }
     }
     *list = all;

@@ -189,6 +189,12 @@ StmtList list_part(const StmtList *list, int from, int to) {
     return (StmtList){.at = list->at + from, .count = to - from};
 }
 
+void list_append(Kernel *k, StmtList *to, const StmtList *from) {
+    for (int i = 0; i < from->count; i++) {
+        VEC_PUSH_FROM(k->arena, to, from->at[i], from->count);
+    }
+}
+
 bool sites_pair(const Kernel *k, Arena *scratch, const Arg *arg, const StmtList *list,
                 int pair[2]) {
     int n = 0;

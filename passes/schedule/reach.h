@@ -37,6 +37,7 @@ void list_sites(Sites *s, const StmtList *list, Arena *scratch);
 /* Statements in any order: none touches what another one writes. */
 bool sites_apart(const Sites *a, const Sites *b);
 StmtList list_part(const StmtList *list, int from, int to);
+void list_append(Kernel *k, StmtList *to, const StmtList *from);
 /* The two statements that alone touch the argument, where the first may stand right in front of the
  * second; false: there are none. */
 bool sites_pair(const Kernel *k, Arena *scratch, const Arg *arg, const StmtList *list, int pair[2]);
@@ -44,9 +45,8 @@ bool sites_pair(const Kernel *k, Arena *scratch, const Arg *arg, const StmtList 
 /* --- placed.c --- */
 /* Adds the statements where the axis is at its place; false: that cannot be said. */
 bool stmts_at(ExprAt *x, Arena *scratch, const StmtList *from, StmtList *to);
-
-/* What stands behind the statements may bind the same values again: theirs end with a loop of one
- * turn around them, if they bind any. */
+/* Puts statements that bind values into a loop of one turn, with which these end: what stands
+ * behind may bind the same ones again. */
 void stmts_apart(Kernel *k, StmtList *list);
 
 /* --- lines.c --- */
