@@ -38,6 +38,11 @@ check() {
     fi
 }
 
+# usually NAME COMMAND...: a check of what holds with the usual sizes alone.
+usually() {
+    if usual_sizes; then check "$@"; else skip "$1" "small odd sizes cut this another way"; fi
+}
+
 # exits NAME STATUS PATTERN COMMAND...: the command ends with the status, and what it wrote to
 # $scratch/err holds the pattern.
 exits() {

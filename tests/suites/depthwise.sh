@@ -22,14 +22,14 @@ gaps() {
 # Places of a window, or of a line of one, are written out in loops along the channels; small odd sizes cut
 # windows another way.
 written=$(grep -A 1 -E '^ +for \(int64_t j(_[0-9]+)? = ' "$scratch/depthwise.c" | grep -c 'MD_UNROLL(8)')
-! usual_sizes || [ "$written" -ge 5 ] && pass || fail "registers" "$written loops along channels have places that are written out"
+usually "registers: $written loops along channels have places that are written out" [ "$written" -ge 5 ]
 # Sums side by side are local variables of a turn of the vector loop, and so are those of the numbers.
 for width in 6 7 8; do
-    ! usual_sizes || grep -q "float held\[$width\];" "$scratch/depthwise.c" && pass || fail "side by side" "no $width sums are local"
+    usually "$width sums side by side are local" grep -q "float held\[$width\];" "$scratch/depthwise.c"
 done
 # Lines of a sample's copy lie in a ring of three, forward, by the picture and by the numbers.
 rings=$(grep -cE '\(\(r_2.* % 3\) \* [0-9]+\] = ' "$scratch/depthwise.c")
-! usual_sizes || [ "$rings" -ge 3 ] && pass || fail "lines" "$rings loops make lines of a ring"
+usually "lines: $rings loops make lines of a ring" [ "$rings" -ge 3 ]
 gaps native $CC -O1 -march=native -ffp-contract=off -fopenmp
 gaps plain $CC -O1 -ffp-contract=off -fopenmp -DMD_VBYTES=0
 summary depthwise
