@@ -545,7 +545,8 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     add_feature(arena, list, "BATCHED", p->is & MD_TILE_BATCHED);
     add_feature(arena, list, "WINOGRAD", winograd);
     add_feature(arena, list, "WINOGRAD_SUM", p->is & MD_TILE_WINOGRAD_SUM);
-    add_feature(arena, list, "WINOGRAD_TWO", winograd && p->kb1 == 2);
+    add_feature(arena, list, "WINOGRAD_TWO",
+                winograd && !(p->is & MD_TILE_WINOGRAD_SUM) && p->kb1 == 2);
     add_feature(arena, list, "HELD",
                 (md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows) ||
                     (p->is & MD_TILE_BATCHED));

@@ -99,6 +99,7 @@ enum {
     MD_TILE_WINOGRAD_HIGH = MD_TUNED(56, 15), /* tiles of a block, about, twice that of a sum, */
     MD_TILE_WINOGRAD_BYTES = 1 << 19,         /* and bytes of their values; of all that a worker */
     MD_TILE_WINOGRAD_MOST = 1 << 20,          /* has, most, where a line of tiles is long */
+    MD_TILE_WINOGRAD_PART = MD_TUNED(128, 20), /* channels of a block of a sum, and columns */
     MD_TILE_WINOGRAD_STRIDE = 3,              /* of windows, most */
     MD_TILE_WINOGRAD_TEAM = 8,                /* workers, about, which all together have */
     MD_TILE_WINOGRAD_HELD = MD_TUNED(3, 99),  /* so many halves of the operands, most, */
@@ -415,13 +416,22 @@ MD_FN int md_tile_winograd_sum(const md_tile_shape *s, int elem, md_tile *p) {
     *p = md_winograd_plan(
         s, at, elem, MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM | (s->flags & MD_TILE_NO_C));
     p->block_rows = 3 * MD_WINOGRAD_CHANNELS;
+    p->kb1 = 1;
     const int64_t columns = md_winograd_columns(p), tiles = md_winograd_tiles(p);
-    const int64_t panels = columns / (MD_WINOGRAD_VECTORS * 16 / elem); /* of any machine, most */
     const int64_t strips = 3 * p->block_rows * p->block_cols;
-    md_winograd_group(p, 4 * tiles * (md_winograd_pitch(p) + columns) * elem);
+    const int64_t whole = md_winograd_pitch(p) + columns;
+    md_winograd_group(p, 4 * tiles * whole * elem);
+    /* Of many channels or columns a block has a part, and more tiles in the same memory. */
+    const int64_t cuts = (columns + MD_TILE_WINOGRAD_PART - 1) / MD_TILE_WINOGRAD_PART;
+    p->kb1 = (p->r1.n + MD_TILE_WINOGRAD_PART - 1) / MD_TILE_WINOGRAD_PART;
+    p->kb2 = md_tile_up((columns + cuts - 1) / cuts, p->block_cols);
+    const int64_t group = p->group * whole / (md_winograd_pitch(p) + p->kb2);
+    const int64_t most = md_tile_min(md_winograd_lines(p), 2 * MD_TILE_WINOGRAD_HIGH / tiles);
+    p->group = md_tile_min(group < 1 ? 1 : group, most > p->group ? most : p->group);
+    const int64_t panels = p->kb2 / (MD_WINOGRAD_VECTORS * 16 / elem); /* of any machine, most */
     p->partial = 16 * p->r1.n * columns;
     p->group_at = md_tile_up(4 * md_winograd_next_x(p), line);
-    p->slice = p->group_at + 4 * (p->group * tiles * columns + panels * line);
+    p->slice = p->group_at + 4 * (p->group * tiles * p->kb2 + panels * line);
     p->slice = strips > p->slice ? strips : p->slice;
     return md_winograd_pays(p);
 }

@@ -81,10 +81,17 @@ MD_INLINE int64_t md_winograd_lines(const md_tile *s) {
     return md_winograd_images(s) * md_winograd_rows(s, md_winograd_height(s));
 }
 
+/* Channels that a block has, at most: of a sum over places a part of them, cut between register
+ * tiles and rounded to vectors at both ends. */
+MD_INLINE int64_t md_winograd_held(const md_tile *s) {
+    const int64_t channels = md_winograd_channels(s), ends = 16 + 2 * (64 / s->elem);
+    return s->is & MD_TILE_WINOGRAD_SUM && s->kb1 > 1 ? channels / s->kb1 + ends : channels;
+}
+
 /* Elements from one tile's channels to the next one's: whole lines, not all of them in few sets of
  * the first-level cache. */
 MD_INLINE int64_t md_winograd_pitch(const md_tile *s) {
-    const int64_t line = 64 / s->elem, lines = (md_winograd_channels(s) + line - 1) / line;
+    const int64_t line = 64 / s->elem, lines = (md_winograd_held(s) + line - 1) / line;
     return (lines + (lines % 8 == 0)) * line;
 }
 
@@ -314,8 +321,9 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
     }
 
 /* The body of the products of a block of tiles, rows of register tiles t0..t1 by panels p0..p1: all
- * 16, by all transformed weights; or four of a sum over places, q0 of them, added up where `add` is
- * set. What a plan knows is constant in it, as in a block of the template. */
+ * 16, by all transformed weights; or four of a sum over places, q0 of them, of channels from q1 on,
+ * added up where `add` is set, panel by panel. What a plan knows is constant in it, as in a block of
+ * the template. */
 #define MD_WINOGRAD_PRODUCTS(REAL, LANES)                                                          \
     const md_tile_cut u = md_tile_cut_rows(s, LANES, MD_VBYTES, MD_TILE_MANY);                     \
     const int64_t pitch = md_winograd_pitch(s), channels = md_winograd_channels(s);                \
@@ -334,7 +342,7 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
         /* if: WINOGRAD_SUM */                                                                     \
         if (s->is & MD_TILE_WINOGRAD_SUM) {                                                        \
             y = (const REAL *)ys + (at - p0 * many) * md_winograd_next_y(s, u.nr);                 \
-            m = strip + i * channels * ld + p * u.nr;                                              \
+            m = strip + (i * md_winograd_columns(s) + p * u.nr) * channels;                        \
         }                                                                                          \
         /* end: WINOGRAD_SUM */                                                                    \
         for (int64_t t = t0; t < t1; t++) {                                                        \
@@ -351,8 +359,8 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
 #define MD_WINOGRAD_TILE(ROWS, VECTORS, LANES)                                                     \
     /* if: WINOGRAD_SUM */                                                                         \
     if (s->is & MD_TILE_WINOGRAD_SUM) {                                                            \
-        MD_TILE_BODY(ROWS, VECTORS, xt + row, 64, 0, 1, 0, pitch, y, 0, u.nr, 1, q0, st, ld, LANES,\
-                     0, !add, NULL, MD_TILE_AHEAD, NULL);                                          \
+        MD_TILE_BODY(ROWS, VECTORS, xt + row - q1, 64, 0, 1, 0, pitch, y, 0, u.nr, 1, q0, st, ld,  \
+                     LANES, 0, !add, NULL, MD_TILE_AHEAD, NULL);                                   \
         continue;                                                                                  \
     }                                                                                              \
     /* end: WINOGRAD_SUM */                                                                        \

@@ -6,9 +6,10 @@
  * With Y' the gradient of a tile of 2 x 2 places, the sum over tiles of (A Y' A') (B' d B), element
  * by element, is 16 products of channels by columns, and G' m G of them the 3 x 3 results. A task
  * has four of the 16, a row of each transformed tile, of some columns, over all tiles in order: so
- * no two tasks transform the same, and the bits are the same for any number of them. A second
- * round makes the results. Gives MD_WINOGRAD_SUM, by which the template (tile_kernel.h) has its
- * function; the products are those of MD_WINOGRAD_PRODUCTS. */
+ * the bits are the same for any number of them. Of many channels and columns it takes a part of
+ * both at a time, whose products stay in the second-level cache, and transforms tiles once for each
+ * part. A second round makes the results. Gives MD_WINOGRAD_SUM, by which the template
+ * (tile_kernel.h) has its function; the products are those of MD_WINOGRAD_PRODUCTS. */
 #ifndef MD_TILE_WINOGRAD_SUM_H
 #define MD_TILE_WINOGRAD_SUM_H
 
@@ -138,24 +139,29 @@ MD_INLINE int64_t md_winograd_second(int64_t row) {
     MD_WINOGRAD_ROW_OUT(NAME##_out, REAL, T, U)                                                    \
     MD_WINOGRAD_ROW_OUT(NAME##_out_one, REAL, REAL, REAL)                                          \
     MD_WINOGRAD_RESULTS(NAME##_results, REAL, T, U)                                                \
-    /* Row `row` of all tiles, panels p..pe. */                                                    \
-    MD_NOINLINE void NAME##_row(const md_tile *s, const md_tile_call *call, BLOCK_FN block,        \
-                                REAL *v, int64_t row, int64_t p, int64_t pe) {                     \
+    /* Row `row` of all tiles, register tiles t..te of channels by panels p..pe. */                \
+    MD_NOINLINE void NAME##_block(const md_tile *s, const md_tile_call *call, BLOCK_FN block,      \
+                                  REAL *v, int64_t row, int64_t t, int64_t te, int64_t p,          \
+                                  int64_t pe) {                                                    \
         const md_tile_cut u = md_tile_cut_rows(s, LANES, MD_VBYTES, MD_TILE_MANY);                 \
         const int64_t lines = (s->k1.n + 1) / 2, all = md_winograd_lines(s);                       \
         const int64_t tiles = md_winograd_tiles(s), pitch = md_winograd_pitch(s);                  \
-        const int64_t full = s->r1.n / (LANES) * (LANES), ld = md_winograd_columns(s);             \
         const int64_t next = md_winograd_next_y(s, u.nr);                                          \
-        REAL *m = (REAL *)md_winograd_of(call)->common + row * 4 * s->r1.n * ld;                   \
+        const int64_t c = md_tile_row(s, u, t) / (LANES) * (LANES);                                \
+        const int64_t past = (md_tile_row(s, u, te) + (LANES)-1) / (LANES) * (LANES);              \
+        const int64_t channels = md_tile_min(past, s->r1.n) - c;                                   \
+        const int64_t full = channels / (LANES) * (LANES);                                         \
+        REAL *m = (REAL *)md_winograd_of(call)->common +                                           \
+                  row * 4 * s->r1.n * md_winograd_columns(s);                                      \
         for (int64_t l = 0; l < all; l += s->group) {                                              \
             const int64_t le = md_tile_min(l + s->group, all);                                     \
             for (int64_t k = l; k < le; k++) {                                                     \
-                const REAL *x = (const REAL *)call->a + k / lines * s->k0.x;                       \
+                const REAL *x = (const REAL *)call->a + k / lines * s->k0.x + c;                   \
                 const REAL *y = (const REAL *)call->b + k / lines * s->k0.y +                      \
                                 k % lines * 2 * s->k1.y;                                           \
                 REAL *to = v + (k - l) * tiles * pitch;                                            \
                 NAME##_in(s, x, k % lines, row, to, 0, full);                                      \
-                NAME##_in_one(s, x, k % lines, row, to, full, s->r1.n);                            \
+                NAME##_in_one(s, x, k % lines, row, to, full, channels);                           \
                 for (int64_t i = p; i < pe; i++) {                                                 \
                     const int64_t cols = md_tile_min(u.nr, s->cols.n - i * u.nr);                  \
                     const int64_t whole = cols / (LANES) * (LANES);                                \
@@ -168,8 +174,20 @@ MD_INLINE int64_t md_winograd_second(int64_t row) {
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
-            block(s, v, v + s->group_at, 0, u.count, p, pe, (le - l) * tiles, 0, m, ld, NULL,      \
-                  l > 0, 0, 0, NULL);                                                              \
+            block(s, v, v + s->group_at, t, te, p, pe, (le - l) * tiles, c, m, u.nr, NULL, l > 0,  \
+                  0, 0, NULL);                                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    /* All channels of it by panels p..pe, a part of both at a time. */                            \
+    MD_NOINLINE void NAME##_row(const md_tile *s, const md_tile_call *call, BLOCK_FN block,        \
+                                REAL *v, int64_t row, int64_t p, int64_t pe) {                     \
+        const md_tile_cut u = md_tile_cut_rows(s, LANES, MD_VBYTES, MD_TILE_MANY);                 \
+        const int64_t each = s->kb2 / u.nr;                                                        \
+        for (; p < pe; p += each) {                                                                \
+            for (int64_t i = 0; i < s->kb1; i++) {                                                 \
+                NAME##_block(s, call, block, v, row, md_split(u.count, i, s->kb1),                 \
+                             md_split(u.count, i + 1, s->kb1), p, md_tile_min(p + each, pe));      \
+            }                                                                                      \
         }                                                                                          \
     }                                                                                              \
     MD_NOINLINE void NAME(const md_tile *s, const md_tile_call *call, int part, EPI epi,           \
@@ -195,10 +213,13 @@ MD_INLINE int64_t md_winograd_second(int64_t row) {
             }                                                                                      \
             const int64_t c0 = at / cuts * nc, channels = md_tile_min(nc, s->r1.n - c0);           \
             const int64_t col = at % cuts * ld, cols = md_tile_min(ld, s->cols.n - col);           \
-            const int64_t m_ld = md_winograd_columns(s), block_size = s->block_rows * ld;          \
-            const REAL *m = (const REAL *)md_winograd_of(call)->common + c0 * m_ld + col;          \
-            const int64_t width = (cols + (LANES)-1) / (LANES) * (LANES);                          \
-            NAME##_results(m, s->r1.n * m_ld, m_ld, slice, block_size, ld, channels, width);       \
+            const int64_t block_size = s->block_rows * ld;                                         \
+            const REAL *m = (const REAL *)md_winograd_of(call)->common + c0 * u.nr;                \
+            for (int64_t i = 0; i < cols; i += u.nr) { /* panel by panel */                        \
+                const int64_t width = md_tile_min(cols - i + (LANES)-1, u.nr) / (LANES) * (LANES); \
+                NAME##_results(m + (col + i) * s->r1.n, s->r1.n * md_winograd_columns(s), u.nr,    \
+                               slice + i, block_size, ld, channels, width);                        \
+            }                                                                                      \
             for (int64_t i = 0; i < 3; i++) {                                                      \
                 REAL *strip = slice + i * block_size;                                              \
                 epi(call->ctx, i, 3 * c0, 3 * channels, col, cols, strip, ld);                     \

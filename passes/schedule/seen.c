@@ -22,7 +22,7 @@ static md_tile seen(const md_tile *plan) {
                          .cols = {p.cols.n, 0, 0, 0},
                          .k0 = {sum ? 0 : p.k0.n, 0, 0, 0},
                          .k1 = {sum ? 0 : p.k1.n, 0, 0, 0},
-                         .kb1 = sum ? 0 : p.kb1,
+                         .kb1 = p.kb1,
                          .k2 = {sum ? p.k2.n : 0, 0, 0, 0},
                          .elem = p.elem,
                          .is = p.is & (MD_TILE_WINOGRAD | MD_TILE_WINOGRAD_SUM),

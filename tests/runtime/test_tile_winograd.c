@@ -139,15 +139,15 @@ static void test_random_windows(void **state) {
 /* The gradient by the weights: sums over all places of images, of which one may be left. */
 static void test_random_sums(void **state) {
     (void)state;
-    int odd = 0, ragged = 0, several = 0, stored = 0, cut = 0;
+    int odd = 0, ragged = 0, several = 0, stored = 0, cut = 0, parts = 0, wide = 0;
     seed = 77;
     for (int i = 0; i < 30; i++) {
         const int64_t images = draw(0, 3) == 0 ? 1 : draw(5, 12);
         const int64_t odd_one = i % 4 == 0;
         const int64_t height = (images == 1 ? draw(30, 40) : draw(6, 14)) | odd_one;
         const int64_t width = draw(7, 18) | odd_one;
-        const int64_t channels = i % 3 == 0 ? 32 : draw(33, 75);
-        const int64_t columns = i % 3 == 1 ? 64 : draw(33, 75);
+        const int64_t channels = i % 5 > 2 ? draw(129, 300) : i % 3 == 0 ? 32 : draw(33, 75);
+        const int64_t columns = i % 5 == 4 ? draw(129, 280) : i % 3 == 1 ? 64 : draw(33, 75);
         const int64_t row = (width + 2) * channels, image = (height + 2) * row;
         Case t;
         memset(&t, 0, sizeof t);
@@ -177,6 +177,8 @@ static void test_random_sums(void **state) {
         several += md_winograd_lines(&t.plan) > 2 * t.plan.group;
         stored += (t.plan.is & MD_TILE_NO_C) == 0;
         cut += call.gn > 1;
+        parts += t.plan.kb1 > 1;
+        wide += t.plan.kb2 < columns;
         t.a_size = images * image;
         t.b_size = images * height * width * columns;
         t.c_size = channels * columns * 9;
@@ -184,9 +186,12 @@ static void test_random_sums(void **state) {
         case_check(&t);
         case_free(&t);
     }
-    printf("  seed 77, of 30: odd %d, no vectors %d, blocks %d, stored %d, columns cut %d\n", odd,
-           ragged, several, stored, cut);
+    printf(
+        "  seed 77, of 30: odd %d, no vectors %d, blocks %d, stored %d, columns cut %d, parts of "
+        "the channels %d, of the columns %d\n",
+        odd, ragged, several, stored, cut, parts, wide);
     assert_true(odd > 3 && ragged > 3 && several > 3 && stored > 5 && cut > 5);
+    assert_true(parts > 5 && wide > 3);
 }
 
 /* A number between -1 and 1 with all of a float's bits. */
