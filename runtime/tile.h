@@ -138,7 +138,7 @@ enum { MD_TILE_BATCHED = 1 << 30 };
  * has, `group_at` where the products of a block lie, which has `block_cols` columns. */
 #define MD_TILE_WINOGRAD INT64_C(0x80000000)
 /* The same of a sum over places, of shifts r2 and a batch axis of 3 (tile_winograd_sum.h): the 16
- * products, where Y of a block lies, whose columns are kb2, in each of kb1 parts of the channels. */
+ * products, and where Y of a block lies, of kb2 columns, in each of kb1 parts of the channels. */
 #define MD_TILE_WINOGRAD_SUM INT64_C(0x100000000)
 /* What `work` of such a product points to: the slices of its workers, and `partial` elements that
  * all of them share. */

@@ -322,8 +322,8 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
 
 /* The body of the products of a block of tiles, rows of register tiles t0..t1 by panels p0..p1: all
  * 16, by all transformed weights; or four of a sum over places, q0 of them, of channels from q1 on,
- * added up where `add` is set, panel by panel. What a plan knows is constant in it, as in a block of
- * the template. */
+ * added up where `add` is set, panel by panel. What a plan knows is constant in it, as in a block
+ * of the template. */
 #define MD_WINOGRAD_PRODUCTS(REAL, LANES)                                                          \
     const md_tile_cut u = md_tile_cut_rows(s, LANES, MD_VBYTES, MD_TILE_MANY);                     \
     const int64_t pitch = md_winograd_pitch(s), channels = md_winograd_channels(s);                \
