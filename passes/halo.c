@@ -761,6 +761,7 @@ static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
         Node *sum = node_overlap_add(g, in[0], n->attr);
         Node *made = product_of_channels(g, sum);
         made = made || is_summed(s, n) ? made : halo_product_of_phases(g, sum);
+        made = made || is_summed(s, n) ? made : halo_phases_apart(g, sum);
         return made || is_summed(s, n) ? made : halo_sums_of_places(g, sum);
     }
     if (n->op != OP_CONTRACT) {

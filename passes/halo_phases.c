@@ -1,12 +1,20 @@
-/* halo_phases: sums over overlapping windows at strides of a product's terms, as one product. What
- * is added up at a place are the terms of every r-th tap,
+/* halo_phases: sums over overlapping windows at strides of a product's terms, as products. What is
+ * added up at a place are the terms of every r-th tap,
  *
  *     y[m] = sum over (i, t) with r*i + t - p = m of (sum over o of a[i, o] b[t, o])
  *     y[r*j + f - p] = sum over (s, o) of a[j - s, o] b[r*s + f, o], f < r
  *
  * so r neighbouring places (the phases f) are columns of one place j beside one another: windows of
  * a at stride 1, and no buffer holds the terms. Places that a whole number of phases adds at the
- * borders are made and not read. Needs and gives: see halo_rule.h. */
+ * borders are made and not read.
+ *
+ * Where taps do not fill the phases, these are parts of one value, each a product over windows with
+ * taps of its own, which together multiply what the terms do:
+ *
+ *     y[r*q + g] = sum over (k, o) of a[q + e - k, o] b[r*k + f, o], r*e + f = g + p
+ *
+ * Needs and gives: see halo_rule.h; docs/decisions/0129-phases-apart.md. */
+#include "compiler/program.h"
 #include "passes/halo_rule.h"
 
 #include <string.h>
@@ -142,36 +150,35 @@ static Node *taps_of_phases(Graph *g, const Phases *p, int8_t *label) {
     return node_flip(g, node_reshape(g, whole, count, dim), reverse);
 }
 
-/* The same in the order in which they are read: batches, which are labels of the result that places
- * follow; what is summed, as the other operand has it, where channels in front of the first places
- * lie behind all taps; columns. */
-static Node *numbers_of_phases(Graph *g, Phases *p) {
-    const int a = p->s.a;
-    const int8_t *list = p->list[a];
-    int8_t label[MD_RANK], *order = p->list[!a];
-    int map[MD_RANK], n = 0, columns = p->rank, first = p->own;
-    Node *y = taps_of_phases(g, p, label);
+/* Numbers, of whose axes label[] are the labels, in the order in which they are read, of labels
+ * order[]: batches, which are labels of the result, to[], in front of the first column; what is
+ * summed, as list[] of the other operand has it, where channels in front of the first places lie
+ * behind all taps; columns. */
+static Node *numbers_in_order(Graph *g, const HaloSums *s, Node *y, const int8_t *label,
+                              const int8_t *list, int own, const int8_t *to, int rank,
+                              int8_t *order) {
     const int of = y->type->rank;
-    while (columns > 0 && !has_label(p->s.contract, a, p->to[columns - 1])) {
+    int map[MD_RANK], n = 0, columns = rank, first = own;
+    while (columns > 0 && !has_label(s->contract, s->a, to[columns - 1])) {
         columns--;
     }
-    for (int i = 0; i < p->s.count; i++) {
-        const int at = find_label(list, p->own, p->s.window[i]);
+    for (int i = 0; i < s->count; i++) {
+        const int at = find_label(list, own, s->window[i]);
         first = at < first ? at : first;
     }
     for (int i = 0; i < columns; i++) {
-        if (find_label(label, of, p->to[i]) >= 0) {
-            order[n++] = p->to[i];
+        if (find_label(label, of, to[i]) >= 0) {
+            order[n++] = to[i];
         }
     }
-    for (int i = 0; i < p->own; i++) {
-        const int8_t own = list[(first + i) % p->own];
-        if (find_label(label, of, own) >= 0 && find_label(p->to, p->rank, own) < 0) {
-            order[n++] = own;
+    for (int i = 0; i < own; i++) {
+        const int8_t summed = list[(first + i) % own];
+        if (find_label(label, of, summed) >= 0 && find_label(to, rank, summed) < 0) {
+            order[n++] = summed;
         }
     }
-    for (int i = columns; i < p->rank; i++) {
-        order[n++] = p->to[i];
+    for (int i = columns; i < rank; i++) {
+        order[n++] = to[i];
     }
     for (int i = 0; i < of; i++) {
         map[i] = find_label(label, of, order[i]);
@@ -184,12 +191,166 @@ Node *halo_product_of_phases(Graph *g, const Node *n) {
     if (!find_phases(n, &p)) {
         return NULL;
     }
+    int8_t label[MD_RANK];
     Node *in[2];
+    const int a = p.s.a;
     settle_result(n, &p);
-    in[p.s.a] = windows_of_phases(g, &p);
-    in[!p.s.a] = numbers_of_phases(g, &p);
+    in[a] = windows_of_phases(g, &p);
+    in[!a] = numbers_in_order(g, &p.s, taps_of_phases(g, &p, label), label, p.list[a], p.own, p.to,
+                              p.rank, p.list[!a]);
     Node *made = node_contract(g, in[0], in[1], p.list[0], p.list[1], p.to, p.rank);
     Node *plain = made->op == OP_CONTRACT ? halo_unbordered(g, made) : NULL;
     made = node_reshape(g, plain ? plain : made, n->type->rank, p.dim);
     return node_permute(g, node_slice(g, made, p.lo, p.extent, p.step), p.back);
+}
+
+/* --- products apart --------------------------------------------------------------------------- */
+
+enum { MOST = 8 }; /* phases: each is a kernel */
+
+/* Along one of the sums: which places of the operand, and which taps, a phase has. */
+typedef struct {
+    int64_t taps, tap; /* how many, and the first one */
+    int64_t border;    /* places that the first window reads in front of the operand */
+} Share;
+
+static Share share_of(const Attr *o, int64_t phase) {
+    const int64_t at = phase + o->p, e = at >= 0 ? at / o->s : -((-at + o->s - 1) / o->s);
+    const int64_t tap = at - e * o->s, taps = (o->taps - tap + o->s - 1) / o->s;
+    return (Share){.taps = taps, .tap = tap, .border = taps - 1 - e};
+}
+
+/* Places of a phase: those that an extent which is no multiple of the stride has more are cut. */
+static int64_t places_of(const Attr *o) {
+    return (o->taps_n + o->s - 1) / o->s;
+}
+
+/* Are the terms more than the places, of large products whose columns fill vectors? */
+static bool parts_are_worth(const Node *n, const HaloSums *s) {
+    const Node *contract = s->contract;
+    double phases = 1, taps = 1, columns = 1, work = (double)type_count(*contract->type);
+    for (int i = 0; i < s->count; i++) {
+        const Attr *o = s->sum[i];
+        if (o->d != 1 || o->s < 1 || o->taps < o->s || o->taps_n < 1) {
+            return false;
+        }
+        phases *= (double)o->s;
+        taps *= (double)o->taps;
+    }
+    for (int i = 0; i < n->type->rank; i++) {
+        columns *= has_label(contract, s->a, s->result[i]) ? 1 : (double)n->type->dim[i];
+    }
+    for (int i = 0; i < contract->in[s->a]->type->rank; i++) {
+        const int8_t label = labels(contract, s->a)[i];
+        const bool kept = find_label(contract->attr->lo_, contract->type->rank, label) >= 0;
+        work *= kept ? 1 : (double)contract->in[s->a]->type->dim[i];
+    }
+    return phases > 1 && phases <= MOST && phases < taps && work >= LEAST_WORK &&
+           columns >= TUNED(MD_ALIGN / (double)elem_bytes(n->type->elem), 1);
+}
+
+/* The labels of a part: what the operand with the windows has, and columns behind it. */
+static int labels_of_parts(const Node *n, const HaloSums *s, int8_t *to, int *back) {
+    int count = 0;
+    for (int columns = 0; columns < 2; columns++) {
+        for (int j = 0; j < n->type->rank; j++) {
+            if (has_label(s->contract, s->a, s->result[j]) != columns) {
+                to[count] = s->result[j];
+                back[j] = count++;
+            }
+        }
+    }
+    return count;
+}
+
+/* The operand that has the windows, with those of a phase; list[]: its labels. */
+static Node *windows_of_part(Graph *g, const HaloSums *s, const Share *share, int8_t *list) {
+    Node *x = s->contract->in[s->a];
+    memcpy(list, labels(s->contract, s->a), (size_t)x->type->rank);
+    for (int i = 0; i < s->count; i++) {
+        const int rank = x->type->rank, axis = find_label(list, rank, s->window[i]);
+        x = node_window(g, x, axis, 1, 1, share[i].border, places_of(s->sum[i]), share[i].taps,
+                        BORDER_VALUE, 0);
+        memmove(&list[axis + 2], &list[axis + 1], (size_t)(rank - axis - 1));
+        list[axis + 1] = s->tap[i];
+    }
+    return x;
+}
+
+/* The numbers with the taps of a phase, the last ones first. */
+static Node *taps_of_part(Graph *g, const HaloSums *s, const Share *share) {
+    Node *y = s->contract->in[!s->a];
+    uint32_t reverse = 0;
+    for (int i = 0; i < s->count; i++) {
+        const int axis = find_label(labels(s->contract, !s->a), y->type->rank, s->tap[i]);
+        y = node_slice_axis(g, y, axis, share[i].tap, share[i].taps, s->sum[i]->s);
+        reverse |= 1u << axis;
+    }
+    return node_flip(g, y, reverse);
+}
+
+/* The product of one phase, with an axis of extent 1 in front. */
+static Node *part(Graph *g, const HaloSums *s, const Share *share, const int8_t *to, int rank) {
+    int8_t list[2][MD_RANK];
+    int64_t dim[MD_RANK] = {1};
+    Node *in[2];
+    in[s->a] = windows_of_part(g, s, share, list[s->a]);
+    in[!s->a] = numbers_in_order(g, s, taps_of_part(g, s, share), labels(s->contract, !s->a),
+                                 list[s->a], in[s->a]->type->rank, to, rank, list[!s->a]);
+    Node *made = node_contract(g, in[0], in[1], list[0], list[1], to, rank);
+    Node *plain = made->op == OP_CONTRACT ? halo_unbordered(g, made) : NULL;
+    made = plain ? plain : made;
+    memcpy(&dim[1], made->type->dim, sizeof *dim * (size_t)rank);
+    return node_reshape(g, made, rank + 1, dim);
+}
+
+/* A value of phases, those of the last sum first, as the places lie beside one another. */
+static Node *places_of_phases(Graph *g, const HaloSums *s, Node *x, const int8_t *to, int rank) {
+    int64_t apart[MD_RANK], dim[MD_RANK];
+    int map[MD_RANK], count = 0;
+    for (int i = 0; i < s->count; i++) {
+        apart[i] = s->sum[i]->s;
+    }
+    memcpy(&apart[s->count], &x->type->dim[1], sizeof *dim * (size_t)rank);
+    for (int i = 0; i < rank; i++) {
+        const int of = find_label(s->window, s->count, to[i]);
+        map[count++] = s->count + i;
+        dim[i] = x->type->dim[i + 1];
+        if (of >= 0) {
+            map[count++] = of;
+            dim[i] *= s->sum[of]->s;
+        }
+    }
+    x = node_permute(g, node_reshape(g, x, s->count + rank, apart), map);
+    return node_reshape(g, x, rank, dim);
+}
+
+Node *halo_phases_apart(Graph *g, const Node *n) {
+    HaloSums s;
+    if (!halo_find_sums(n, &s) || !parts_are_worth(n, &s) || n->type->rank + s.count > MD_RANK ||
+        s.contract->in[s.a]->type->rank + s.count > MD_RANK) {
+        return NULL;
+    }
+    int8_t to[MD_RANK];
+    int back[MD_RANK], parts = 1;
+    const int rank = labels_of_parts(n, &s, to, back);
+    int64_t lo[MD_RANK] = {0}, extent[MD_RANK], step[MD_RANK];
+    for (int i = 0; i < s.count; i++) {
+        parts *= (int)s.sum[i]->s;
+    }
+    Node *made[MOST];
+    for (int k = 0; k < parts; k++) { /* those of the last sum side by side */
+        Share share[MD_RANK];
+        for (int i = s.count - 1, left = k; i >= 0; i--) {
+            share[i] = share_of(s.sum[i], left % s.sum[i]->s);
+            left /= (int)s.sum[i]->s;
+        }
+        made[k] = part(g, &s, share, to, rank);
+    }
+    for (int j = 0; j < rank; j++) {
+        extent[back[j]] = n->type->dim[j];
+        step[j] = 1;
+    }
+    Node *whole = places_of_phases(g, &s, node_concat(g, made, parts, 0), to, rank);
+    return node_permute(g, node_slice(g, whole, lo, extent, step), back);
 }

@@ -61,5 +61,8 @@ Node *halo_sums_of_places(Graph *g, const Node *n);
 /* OVERLAP_ADDs at strides of a product as one product over windows, where most of the taps of its
  * phases are taps. NULL: they are none. */
 Node *halo_product_of_phases(Graph *g, const Node *n);
+/* The same as parts of one value, a product for each phase, where windows overlap and the products
+ * are large. NULL: they are none. */
+Node *halo_phases_apart(Graph *g, const Node *n);
 
 #endif

@@ -332,10 +332,9 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 }
 
 /* if: CLAIMED */
-/* Of so many rows, those that a tile has asked for before a step of its sum. */
-MD_INLINE size_t md_tile_claimed(int64_t rows, int64_t step, int64_t steps) {
-    return (size_t)step * (size_t)rows / (size_t)steps;
-}
+/* For each of so many rows that a tile asks for at the next step of its sum; due: what is left to a
+ * later one, times the steps. At a border these are not constant, so nothing divides by them. */
+#define MD_TILE_CLAIMS(due, rows, steps) for (due += (rows); due >= (steps); due -= (steps))
 
 #if MD_VBYTES > 0
 /* Asks for the lines from p to `bytes` behind it, those that will be written for writing. */
@@ -351,20 +350,17 @@ MD_INLINE void md_tile_lines(const void *p, int64_t bytes, int written) {
     }
 }
 
-/* A step of the sum of a register tile of so many rows and vectors, if 2 is in `is`: asks for what
- * the tile will store at c, and where rows of X are runs of memory for those behind the ones at x,
- * which the next tile reads, row after row as the sum goes on. All of them at once would fill the
- * queue of misses, and the tile's own loads wait. */
-MD_INLINE void md_tile_claim(int is, int64_t step, int64_t nk1, int64_t nk2, int64_t rows,
-                             int64_t vectors, const void *c, int64_t ld, const void *x, int64_t xr2,
-                             int64_t xk2, int64_t elem) {
-    const size_t due = is & 2 ? md_tile_claimed(rows, step + 1, nk1 * nk2) : 0;
-    for (size_t r = is & 2 ? md_tile_claimed(rows, step, nk1 * nk2) : 0; r < due; r++) {
-        const uintptr_t to = (uintptr_t)c + r * (size_t)(ld * elem);
-        const uintptr_t next = (uintptr_t)x + ((size_t)rows + r) * (size_t)(xr2 * elem);
-        md_tile_lines((const void *)to, vectors * MD_VBYTES, 1);
-        md_tile_lines((const void *)next, nk1 == 1 && xk2 == 1 ? nk2 * elem : 0, 0);
-    }
+/* Asks for what a register tile of so many rows and vectors will store in row r at c, and where
+ * rows of X are runs of memory for the one behind the tile's own at x, which the next tile reads: a
+ * row each time as the sum goes on. All of them at once would fill the queue of misses, and the
+ * tile's own loads wait. */
+MD_INLINE void md_tile_claim(int64_t r, int64_t nk1, int64_t nk2, int64_t rows, int64_t vectors,
+                             const void *c, int64_t ld, const void *x, int64_t xr2, int64_t xk2,
+                             int64_t elem) {
+    const uintptr_t to = (uintptr_t)c + (size_t)r * (size_t)(ld * elem);
+    const uintptr_t next = (uintptr_t)x + (size_t)(rows + r) * (size_t)(xr2 * elem);
+    md_tile_lines((const void *)to, vectors * MD_VBYTES, 1);
+    md_tile_lines((const void *)next, nk1 == 1 && xk2 == 1 ? nk2 * elem : 0, 0);
 }
 #endif
 /* end: CLAIMED */

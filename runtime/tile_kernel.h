@@ -173,6 +173,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         enum { LAST = V - 1 };                                                                     \
         const MD_VEC zero = {0};                                                                   \
         int64_t outer = 0, inner = 0;                                                              \
+        /* if: CLAIMED */                                                                          \
+        int64_t due = 0, claimed = 0; /* rows, by steps of the sum */                              \
+        /* end: CLAIMED */                                                                         \
         /* if: STREAMS */                                                                          \
         const md_tile_ask *asked = (const md_tile_ask *)ask;                                       \
         int64_t left = ask != NULL && asked->pause > 0, row = 0;                                   \
@@ -198,7 +201,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 }                                                                                  \
                 /* end: STREAMS */                                                                 \
                 /* if: CLAIMED */                                                                  \
-                md_tile_claim(first, i * nk2 + j, nk1, nk2, R, V, strip, ld, x, xr2, xk2, MD_ELEM);\
+                MD_TILE_CLAIMS(due, first & 2 ? R : 0, nk1 * nk2) {                                \
+                    md_tile_claim(claimed++, nk1, nk2, R, V, strip, ld, x, xr2, xk2, MD_ELEM);     \
+                }                                                                                  \
                 /* end: CLAIMED */                                                                 \
                 MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
                 q += yk2;                                                                          \

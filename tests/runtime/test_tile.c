@@ -102,9 +102,9 @@ static void test_random(void **state) {
     }
     printf("  of 1000: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d, "
            "of bf16 %d, their rows packed %d, of lone lanes %d, across %d, swapped too %d, listed "
-           "%d, by runs %d; of four axes %d, of them in 16 bits %d, swapped %d\n", swapped, packed,
-           kept, wide, groups, chunks, half, taken, f16, across, both, listed, short_runs, skips,
-           skips_half, skips_swapped);
+           "%d, by runs %d; of four axes %d, of them in 16 bits %d, swapped %d\n",
+           swapped, packed, kept, wide, groups, chunks, half, taken, f16, across, both, listed,
+           short_runs, skips, skips_half, skips_swapped);
     assert_true(skips > 40 && skips_half > 5 && skips_swapped > 10);
     assert_true(across > 100 && both > 5 && f16 > 50 && made_x > 50 && made_y > 2);
     assert_true(half > taken + 5 && taken > 20 && swapped > 20);
@@ -116,8 +116,8 @@ static void test_random(void **state) {
 static Case case_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int flags, int elem) {
     Case t;
     memset(&t, 0, sizeof t);
-    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0,    0,
-                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, 1, 0, 0, flags};
+    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0, 0, 1,
+                       0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, 1, 0, 0, flags};
     if (ta == 't') {
         s.a_m2 = 1;
         s.a_k2 = m;
@@ -537,8 +537,10 @@ static void test_along(void **state) {
         {12, 28, 28, 0}, {6, 28, 15, 0}, {6, 9, 28, 0}, {6, 28, 28, 1}};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         const int64_t out = other[i][0], height = other[i][1], width = other[i][2];
-        md_tile_shape s = {1, 1, 5, 5, out, 1, height, width, 0, 0, width + 4, 1, 0, width + 4, 1,
-                           0, 0, 0, width, 1, height * width, 0, 0, 5, 1, 25, 1, 0, 0, 0};
+        md_tile_shape s = {
+            1,         1, 5, 5, out, 1,     height, width,          0, 0, width + 4, 1, 0,
+            width + 4, 1, 0, 0, 0,   width, 1,      height * width, 0, 0, 5,         1, 25,
+            1,         0, 0, 0};
         const md_tile plan = md_tile_plan(md_tile_normal(s), 4);
 #ifndef MDLC_ODD_SIZES
         assert_int_equal((plan.is & MD_TILE_ALONG) != 0, other[i][3]);
@@ -584,7 +586,8 @@ static Case case_long(int64_t m, int64_t n, int64_t k, int64_t apart) {
 /* Results that memory takes are asked for, where sums are short. */
 static void test_from_memory(void **state) {
     (void)state;
-    Case t[] = {case_long(7, 40, 22400, 64), case_long(20, 33, 20000, 70),
+    Case t[] = {case_long(7, 40, 22400, 64),
+                case_long(20, 33, 20000, 70),
                 case_dense('n', 'n', 2060, 64, 5, 0, 4),
                 case_dense('t', 't', 32900, 33, 3, MD_TILE_NO_C, 4),
                 case_dense('n', 't', 2061, 64, 13, 0, 4),
@@ -610,14 +613,16 @@ static void test_from_memory(void **state) {
     /* Each row once, as the sum goes on, whether there are more rows or more steps. */
     for (int64_t rows = 1; rows <= MD_TILE_HIGH; rows++) {
         for (int64_t steps = 3; steps <= 67; steps += 4) {
-            assert_int_equal(md_tile_claimed(rows, 0, steps), 0);
-            assert_int_equal(md_tile_claimed(rows, steps, steps), rows);
+            int64_t due = 0, claimed = 0;
             for (int64_t i = 0; i < steps; i++) {
-                const size_t now = md_tile_claimed(rows, i + 1, steps);
-                const size_t most = (size_t)(rows / steps + 1);
-                assert_in_range(now, md_tile_claimed(rows, i, steps), now);
-                assert_true(now - md_tile_claimed(rows, i, steps) <= most);
+                const int64_t before = claimed;
+                MD_TILE_CLAIMS(due, rows, steps) {
+                    claimed++;
+                }
+                assert_in_range(claimed - before, 0, rows / steps + 1);
+                assert_int_equal(claimed, rows * (i + 1) / steps);
             }
+            assert_int_equal(claimed, rows);
         }
     }
 }
@@ -778,14 +783,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
-        cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
-        cmocka_unit_test(test_few_columns), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_taps),        cmocka_unit_test(test_from_memory),
-        cmocka_unit_test(test_many_beside),
-        cmocka_unit_test(test_along),
-        cmocka_unit_test(test_last_columns), cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_volumes),     cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_pitches),     cmocka_unit_test(test_few_columns),
+        cmocka_unit_test(test_groups),      cmocka_unit_test(test_specialised),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_taps),
+        cmocka_unit_test(test_from_memory), cmocka_unit_test(test_many_beside),
+        cmocka_unit_test(test_along),       cmocka_unit_test(test_last_columns),
+        cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }

@@ -136,20 +136,23 @@ static Shape shapes_of(const char *text) {
     return all;
 }
 
-/* A convolution along three axes is a product, and so are its gradients by the input and by the
- * weights: sums of four axes. None stands in loops. */
+/* A convolution along three axes is a product, and so are its gradients by the input, at a stride of
+ * two by eight phases, and by the weights: sums of four axes. None stands in loops. */
 static void test_volumes(void **state) {
     (void)state;
     needs_usual_sizes();
-    static const char *const layers[] = {
-        "conv3d(32, 3, pad = 1)",
-        "conv3d(32, 3, pad = 1, stride = 2)",
-        "conv3d(32, 3, pad = 2, dilation = 2)",
-        "conv3d(32, [1, 3, 5], pad = [0, 1, 2])",
-        "conv3d(32, [3, 1, 1])",
-        "conv3d(32, 2, mode = \"circular\", pad = 1)",
-        "conv_transpose3d(32, 3, pad = 1)",
-        "conv_transpose3d(32, 2, stride = 2)",
+    static const struct {
+        const char *text;
+        int products;
+    } layers[] = {
+        {"conv3d(32, 3, pad = 1)", 3},
+        {"conv3d(32, 3, pad = 1, stride = 2)", 10},
+        {"conv3d(32, 3, pad = 2, dilation = 2)", 3},
+        {"conv3d(32, [1, 3, 5], pad = [0, 1, 2])", 3},
+        {"conv3d(32, [3, 1, 1])", 3},
+        {"conv3d(32, 2, mode = \"circular\", pad = 1)", 3},
+        {"conv_transpose3d(32, 3, pad = 1)", 3},
+        {"conv_transpose3d(32, 2, stride = 2)", 3},
     };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         char text[400];
@@ -158,10 +161,10 @@ static void test_volumes(void **state) {
                  "entry f(x: [4, 16, 10, 9, 8]) {\n    y = net(x);\n"
                  "    return y = y, dx = vjp(y, x, cos(y)),\n"
                  "        dw = vjp(y, net.l.weight, cos(y));\n}\n",
-                 layers[i]);
+                 layers[i].text);
         Shape shape = shapes_of(text);
-        if (shape.tiles != 3 || shape.loops > 0) {
-            fail_msg("%d products, %d in loops: %s", shape.tiles, shape.loops, layers[i]);
+        if (shape.tiles != layers[i].products || shape.loops > 0) {
+            fail_msg("%d products, %d in loops: %s", shape.tiles, shape.loops, layers[i].text);
         }
     }
 }
