@@ -136,8 +136,8 @@ static Shape shapes_of(const char *text) {
     return all;
 }
 
-/* A convolution along three axes is a product, and so are its gradients by the input, at a stride of
- * two by eight phases, and by the weights: sums of four axes. None stands in loops. */
+/* A convolution along three axes is a product, and so are its gradients by the input, at a stride
+ * of two by eight phases, and by the weights: sums of four axes. None stands in loops. */
 static void test_volumes(void **state) {
     (void)state;
     needs_usual_sizes();
