@@ -562,25 +562,7 @@ int halo_windowed(const Node *n, const Node *contract) {
     return halo_side(contract, c->lo_[o->axis], c->lo_[o->axis + 1]);
 }
 
-/* What `x` is a number times of: *by that number, NULL: 1. */
-static Node *unscaled(Node *x, Node **by) {
-    *by = NULL;
-    for (int k = 0; x->op == OP_MUL && k < 2; k++) {
-        Node *number = x->in[k];
-        while (number->op == OP_BROADCAST) {
-            number = number->in[0];
-        }
-        if (number->op == OP_CONST) {
-            *by = number;
-            return x->in[!k];
-        }
-    }
-    return x;
-}
-
-static bool overlap_is_worth(const Node *n, Node *x) {
-    Node *by;
-    const Node *contract = unscaled(x, &by);
+static bool overlap_is_worth(const Node *n, const Node *contract) {
     int a = halo_windowed(n, contract);
     return a >= 0 && n->attr->s == 1 &&
            halo_has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
@@ -613,9 +595,7 @@ static Node *spread_out(Graph *g, Node *x, int axis, int64_t s) {
     return node_reshape(g, apart, rank, dim);
 }
 
-static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
-    Node *by;
-    const Node *contract = unscaled(terms, &by);
+static Node *product_of_windows(Graph *g, const Node *n, const Node *contract) {
     const Attr *o = n->attr, *c = contract->attr;
     int a = halo_windowed(n, contract);
     Node *x = contract->in[a], *y = contract->in[!a];
@@ -638,8 +618,7 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     Node *made = node_contract(g, in[0], in[1], lists[0], lists[1], to, n->type->rank);
     Node *plain = made->op == OP_CONTRACT ? unbordered(g, made, made->in) : NULL;
     made = plain ? plain : made;
-    made = made->op == OP_CONTRACT ? with_places_beside(g, made, a) : made;
-    return by ? node_map2(g, OP_MUL, made, by) : made;
+    return made->op == OP_CONTRACT ? with_places_beside(g, made, a) : made;
 }
 
 /* A product without a sum is a multiplication of repeated values by now: as the CONTRACT that it

@@ -445,6 +445,20 @@ static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
     return NULL;
 }
 
+/* The same of a sum over windows that has no more elements than its terms are. */
+static Node *overlap_add_of_scaled(Graph *g, const Node *n, Node *const *in) {
+    double scale;
+    const bool fewer = n->attr->count * n->attr->taps >= n->attr->taps_n;
+    const bool scales = in[0]->op == OP_MUL && elem_is_float(n->type->elem);
+    for (int j = 0; scales && fewer && j < 2; j++) {
+        if (is_uniform(in[0]->in[j], &scale)) {
+            return node_map2(g, OP_MUL, node_overlap_add(g, in[0]->in[1 - j], n->attr),
+                             node_const(g, n->type->elem, scale));
+        }
+    }
+    return NULL;
+}
+
 /* A summed label of extent 1 sums nothing: the axis goes. */
 static Node *contract_of_ones(Graph *g, const Node *n, Node *const *in) {
     const Attr *a = n->attr;
@@ -606,6 +620,7 @@ const SimplifyRow simplify_folds[] = {
     {OP_CONTRACT, contract_of_ones},
     {OP_CONTRACT, contract_is_product},
     {OP_CONTRACT, contract_of_scaled},
+    {OP_OVERLAP_ADD, overlap_add_of_scaled},
 
     {OP_COUNT, NULL},
 };

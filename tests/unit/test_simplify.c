@@ -111,6 +111,11 @@ static Node *side_by_side(Pattern *p, int64_t n) {
     Attr a = {.axis = 0, .s = 4, .d = 1, .count = 3, .taps = 4, .taps_n = n};
     return node_overlap_add(p->g, shaped(p, p->x, 3, 4, 12), &a);
 }
+/* Windows of four places at stride 2, three of them, of terms three times what they are. */
+static Node *overlapping(Pattern *p) {
+    Attr a = {.axis = 0, .s = 2, .d = 1, .count = 3, .taps = 4, .taps_n = 8};
+    return node_overlap_add(p->g, mul(p, shaped(p, p->x, 3, 4, 12), num(p, 3)), &a);
+}
 static Node *scattered(Pattern *p) {
     Type t = *p->x->type;
     return node_scatter_add(p->g, p->u, p->index, 1, t);
@@ -298,6 +303,7 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       node_contract(p->g, p->u, p->row, (int8_t[]){0}, (int8_t[]){1}, (int8_t[]){0, 1}, 2))        \
     P("dot of scaled", ROUNDING | CANCELS,                                                         \
       dot(p, part(p, p->lot, 0, 1), mul(p, p->lot, num(p, 3))))                                    \
+    P("terms of scaled", ROUNDING | CANCELS, overlapping(p))                                       \
     P("lookup in repeated", SAME,                                                                  \
       node_gather(p->g, node_broadcast(p->g, p->u, 1, 2, (int64_t[]){12, 12}), p->index, 0))       \
     P("lookup in one", SAME,                                                                       \
