@@ -304,7 +304,7 @@ static Node *part(Graph *g, const HaloSums *s, const Share *share, const int8_t 
     return node_reshape(g, made, rank + 1, dim);
 }
 
-/* A value of phases, those of the last sum first, as the places lie beside one another. */
+/* A value of phases, those of the last sum innermost, with the places beside one another. */
 static Node *places_of_phases(Graph *g, const HaloSums *s, Node *x, const int8_t *to, int rank) {
     int64_t apart[MD_RANK], dim[MD_RANK];
     int map[MD_RANK], count = 0;
@@ -339,7 +339,7 @@ Node *halo_phases_apart(Graph *g, const Node *n) {
         parts *= (int)s.sum[i]->s;
     }
     Node *made[MOST];
-    for (int k = 0; k < parts; k++) { /* those of the last sum side by side */
+    for (int k = 0; k < parts; k++) { /* phases of the last sum innermost */
         Share share[MD_RANK];
         for (int i = s.count - 1, left = k; i >= 0; i--) {
             share[i] = share_of(s.sum[i], left % s.sum[i]->s);

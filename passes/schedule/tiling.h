@@ -15,6 +15,7 @@ typedef struct {
     int axis;
     int64_t extent, a, b, c;
     bool lines; /* its first and last places read a border: it is an axis of the plan by itself */
+    bool image; /* each has a copy of A that is made one at a time: it is a batch of the plan */
 } Digit;
 
 /* The axes of one class, outermost first; the first `loops` of them stay loops around the product,
