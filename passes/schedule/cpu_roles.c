@@ -48,8 +48,8 @@ static bool read_strides(Tiling *p) {
                 return false;
             }
             const Type *copy = p->of->copy[p->swapped];
-            digit.image = copy && digit.extent == copy->dim[0] &&
-                          digit.a == type_count(*copy) / copy->dim[0];
+            digit.image =
+                copy && digit.extent == copy->dim[0] && digit.a == type_count(*copy) / copy->dim[0];
             all |= (AxisSet)1 << r->axis[d];
             if (digit.extent != 1) {
                 if (c->n == DIGITS) {
@@ -63,8 +63,9 @@ static bool read_strides(Tiling *p) {
 }
 
 static bool joins(const Digit *outer, const Digit *inner) {
-    return !outer->lines && !inner->lines && !outer->image && outer->a == inner->a * inner->extent &&
-           outer->b == inner->b * inner->extent && outer->c == inner->c * inner->extent;
+    return !outer->lines && !inner->lines && !outer->image &&
+           outer->a == inner->a * inner->extent && outer->b == inner->b * inner->extent &&
+           outer->c == inner->c * inner->extent;
 }
 
 /* Sorts by the stride in C (summed axes: in A or B), merges, leaves what does not fit as loops. */
