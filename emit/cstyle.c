@@ -320,6 +320,13 @@ static void cast(Style *s, Elem elem, const Expr *a) {
         int_call(s, elem, near ? "md_near_i32" : "md_to_i64", &a, 1);
         return;
     }
+    if (elem_is_int(elem) && a->elem == TY_BOOL && a->kind != EXPR_LOAD) {
+        /* gcc warns where a condition as a number is compared with one like 5 */
+        text_add(s->out, "(");
+        style_value(s, a, LEVEL_BITS + 1);
+        text_add(s->out, " ? 1 : 0)");
+        return;
+    }
     text_printf(s->out, "(%s)", elem_c_name(elem));
     style_value(s, a, LEVEL_UNARY);
 }
