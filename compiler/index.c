@@ -24,7 +24,7 @@ static void sum_copy(Sum *to, const Sum *from) {
     memcpy(to->term, from->term, sizeof *to->term * (size_t)from->n);
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
+int64_t floor_div(int64_t a, int64_t b) {
     int64_t q = a / b;
     return q - (a % b < 0);
 }

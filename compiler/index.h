@@ -72,6 +72,8 @@ const Index *index_div(IndexTable *t, const Index *a, int64_t by); /* by > 0 */
 const Index *index_mod(IndexTable *t, const Index *a, int64_t by);
 /* `a` with the given Index in place of axis `number`, simplified again. */
 const Index *index_subst(IndexTable *t, const Index *a, int number, const Index *with);
+/* a / b, floored; b > 0. */
+int64_t floor_div(int64_t a, int64_t b);
 /* True when `a` is a constant; its value. */
 bool index_is_const(const Index *a, int64_t *value);
 /* The multiple of axis `number` in `a`; false when the axis also stands inside another atom. */

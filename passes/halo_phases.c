@@ -14,26 +14,40 @@
  *     y[r*q + g] = sum over (k, o) of a[q + e - k, o] b[r*k + f, o], r*e + f = g + p
  *
  * Needs and gives: see halo_rule.h; docs/decisions/0129-phases-apart.md. */
+#include "compiler/index.h"
 #include "compiler/program.h"
 #include "passes/halo_rule.h"
 
 #include <string.h>
 
-/* Of one of the sums: its phases, taps of one, and places with phases. */
+/* Of one of the sums: its phases, all of them or one, and windows of the operand at stride 1 that
+ * these read. */
 typedef struct {
     int64_t r, taps, places;
-    int64_t first; /* place of the operand that the first one reads with its last tap */
-    int64_t cut;   /* phases of the first place that are no places of the result */
+    int64_t border; /* places that the first window reads in front of the operand */
+    int64_t cut;    /* of all: phases of the first place that are no places of the result */
+    int64_t tap;    /* of one: its first one */
 } Phase;
 
-static Phase phase_of(const Attr *o) {
-    const int64_t first = o->p >= 0 ? o->p / o->s : -((-o->p + o->s - 1) / o->s);
-    const int64_t last = (o->taps_n - 1 + o->p) / o->s;
+static Phase phases_of(const Attr *o) {
+    const int64_t first = floor_div(o->p, o->s), last = (o->taps_n - 1 + o->p) / o->s;
+    const int64_t taps = (o->taps + o->s - 1) / o->s;
     return (Phase){.r = o->s,
-                   .taps = (o->taps + o->s - 1) / o->s,
+                   .taps = taps,
                    .places = last - first + 1,
-                   .first = first,
+                   .border = taps - 1 - first,
                    .cut = o->p - first * o->s};
+}
+
+/* Places that an extent which is no multiple of the stride has more are cut. */
+static Phase phase_of(const Attr *o, int64_t phase) {
+    const int64_t first = floor_div(phase + o->p, o->s), tap = phase + o->p - first * o->s;
+    const int64_t taps = (o->taps - tap + o->s - 1) / o->s;
+    return (Phase){.r = o->s,
+                   .taps = taps,
+                   .places = (o->taps_n + o->s - 1) / o->s,
+                   .border = taps - 1 - first,
+                   .tap = tap};
 }
 
 /* Would the product make at most WORTH percent of the multiplications of the terms? These are
@@ -47,7 +61,7 @@ static bool phases_are_worth(const HaloSums *s, Phase *phase) {
         if (o->d != 1 || o->s < 1 || o->taps_n + o->p < 1) {
             return false;
         }
-        const Phase f = phase[i] = phase_of(o);
+        const Phase f = phase[i] = phases_of(o);
         any = any || f.r > 1;
         now *= (double)(o->count * o->taps);
         then *= (double)(f.places * f.r * f.taps);
@@ -59,11 +73,10 @@ static bool phases_are_worth(const HaloSums *s, Phase *phase) {
 typedef struct {
     HaloSums s;
     Phase f[MD_RANK];
-    int8_t phase[MD_RANK];   /* labels */
-    int8_t to[MD_RANK];      /* of the result: places, each before its phases, and columns */
-    int8_t list[2][MD_RANK]; /* of the operands */
-    int rank, own;           /* of the result, and of the operand that has the windows */
-    int64_t dim[MD_RANK];    /* of the result with phases and places as one axis each */
+    int8_t phase[MD_RANK]; /* labels */
+    int8_t to[MD_RANK];    /* of the result: places, each before its phases, and columns */
+    int rank;              /* of the result */
+    int64_t dim[MD_RANK];  /* of the result with phases and places as one axis each */
     int64_t lo[MD_RANK], extent[MD_RANK], step[MD_RANK]; /* what of it is the sum */
     int back[MD_RANK];                                   /* its axes as those of the sum stand */
 } Phases;
@@ -86,42 +99,49 @@ static bool find_phases(const Node *n, Phases *p) {
            contract->in[1]->type->rank + p->s.count <= MD_RANK && phases_are_worth(&p->s, p->f);
 }
 
-static void settle_result(const Node *n, Phases *p) {
+/* The labels of a result: what the operand with the windows has, and columns behind it; back[]:
+ * where each label of the sums is. */
+static void order_result(const HaloSums *s, int rank, int8_t *to, int *back) {
     int count = 0;
     for (int columns = 0; columns < 2; columns++) {
-        for (int j = 0; j < n->type->rank; j++) {
-            const int8_t label = p->s.result[j];
-            const int i = find_label(p->s.window, p->s.count, label);
-            if (has_label(p->s.contract, p->s.a, label) == columns) {
-                continue;
-            }
-            p->to[p->rank++] = label;
-            p->dim[count] = i < 0 ? n->type->dim[j] : p->f[i].places * p->f[i].r;
-            p->lo[count] = i < 0 ? 0 : p->f[i].cut;
-            p->extent[count] = n->type->dim[j];
-            p->step[count] = 1;
-            p->back[j] = count++;
-            if (i >= 0) {
-                p->to[p->rank++] = p->phase[i];
+        for (int j = 0; j < rank; j++) {
+            if (has_label(s->contract, s->a, s->result[j]) != columns) {
+                to[count] = s->result[j];
+                back[j] = count++;
             }
         }
     }
 }
 
-/* The operand that has the windows, with those that phases read. */
-static Node *windows_of_phases(Graph *g, Phases *p) {
-    const int a = p->s.a;
-    Node *x = p->s.contract->in[a];
-    int8_t *list = p->list[a];
-    p->own = x->type->rank;
-    memcpy(list, labels(p->s.contract, a), (size_t)p->own);
-    for (int i = 0; i < p->s.count; i++) {
-        const Phase f = p->f[i];
-        const int axis = find_label(list, p->own, p->s.window[i]);
-        x = node_window(g, x, axis, 1, 1, f.taps - 1 - f.first, f.places, f.taps, BORDER_VALUE, 0);
-        memmove(&list[axis + 2], &list[axis + 1], (size_t)(p->own - axis - 1));
-        list[axis + 1] = p->s.tap[i];
-        p->own++;
+static void settle_result(const Node *n, Phases *p) {
+    int8_t to[MD_RANK];
+    const int rank = n->type->rank;
+    order_result(&p->s, rank, to, p->back);
+    for (int j = 0; j < rank; j++) {
+        const int i = find_label(p->s.window, p->s.count, p->s.result[j]), at = p->back[j];
+        p->dim[at] = i < 0 ? n->type->dim[j] : p->f[i].places * p->f[i].r;
+        p->lo[at] = i < 0 ? 0 : p->f[i].cut;
+        p->extent[at] = n->type->dim[j];
+        p->step[at] = 1;
+    }
+    for (int k = 0; k < rank; k++) {
+        const int i = find_label(p->s.window, p->s.count, to[k]);
+        p->to[p->rank++] = to[k];
+        if (i >= 0) {
+            p->to[p->rank++] = p->phase[i];
+        }
+    }
+}
+
+/* The operand that has the windows, with those that phases read; list[]: its labels. */
+static Node *windows_of_phases(Graph *g, const HaloSums *s, const Phase *f, int8_t *list) {
+    Node *x = s->contract->in[s->a];
+    memcpy(list, labels(s->contract, s->a), (size_t)x->type->rank);
+    for (int i = 0; i < s->count; i++) {
+        const int rank = x->type->rank, axis = find_label(list, rank, s->window[i]);
+        x = node_window(g, x, axis, 1, 1, f[i].border, f[i].places, f[i].taps, BORDER_VALUE, 0);
+        memmove(&list[axis + 2], &list[axis + 1], (size_t)(rank - axis - 1));
+        list[axis + 1] = s->tap[i];
     }
     return x;
 }
@@ -186,44 +206,35 @@ static Node *numbers_in_order(Graph *g, const HaloSums *s, Node *y, const int8_t
     return node_permute(g, y, map);
 }
 
+/* The product of the windows that phases read by their numbers; label[]: of the axes of these. */
+static Node *contract_phases(Graph *g, const HaloSums *s, const Phase *f, Node *numbers,
+                             const int8_t *label, const int8_t *to, int rank) {
+    int8_t list[2][MD_RANK];
+    Node *in[2];
+    in[s->a] = windows_of_phases(g, s, f, list[s->a]);
+    in[!s->a] = numbers_in_order(g, s, numbers, label, list[s->a], in[s->a]->type->rank, to, rank,
+                                 list[!s->a]);
+    Node *made = node_contract(g, in[0], in[1], list[0], list[1], to, rank);
+    Node *plain = made->op == OP_CONTRACT ? halo_unbordered(g, made) : NULL;
+    return plain ? plain : made;
+}
+
 Node *halo_product_of_phases(Graph *g, const Node *n) {
     Phases p;
     if (!find_phases(n, &p)) {
         return NULL;
     }
     int8_t label[MD_RANK];
-    Node *in[2];
-    const int a = p.s.a;
     settle_result(n, &p);
-    in[a] = windows_of_phases(g, &p);
-    in[!a] = numbers_in_order(g, &p.s, taps_of_phases(g, &p, label), label, p.list[a], p.own, p.to,
-                              p.rank, p.list[!a]);
-    Node *made = node_contract(g, in[0], in[1], p.list[0], p.list[1], p.to, p.rank);
-    Node *plain = made->op == OP_CONTRACT ? halo_unbordered(g, made) : NULL;
-    made = node_reshape(g, plain ? plain : made, n->type->rank, p.dim);
+    Node *taps = taps_of_phases(g, &p, label);
+    Node *made = contract_phases(g, &p.s, p.f, taps, label, p.to, p.rank);
+    made = node_reshape(g, made, n->type->rank, p.dim);
     return node_permute(g, node_slice(g, made, p.lo, p.extent, p.step), p.back);
 }
 
 /* --- products apart --------------------------------------------------------------------------- */
 
 enum { MOST = 8 }; /* phases: each is a kernel */
-
-/* Along one of the sums: which places of the operand, and which taps, a phase has. */
-typedef struct {
-    int64_t taps, tap; /* how many, and the first one */
-    int64_t border;    /* places that the first window reads in front of the operand */
-} Share;
-
-static Share share_of(const Attr *o, int64_t phase) {
-    const int64_t at = phase + o->p, e = at >= 0 ? at / o->s : -((-at + o->s - 1) / o->s);
-    const int64_t tap = at - e * o->s, taps = (o->taps - tap + o->s - 1) / o->s;
-    return (Share){.taps = taps, .tap = tap, .border = taps - 1 - e};
-}
-
-/* Places of a phase: those that an extent which is no multiple of the stride has more are cut. */
-static int64_t places_of(const Attr *o) {
-    return (o->taps_n + o->s - 1) / o->s;
-}
 
 /* Are the terms more than the places, of large products whose columns fill vectors? */
 static bool parts_are_worth(const Node *n, const HaloSums *s) {
@@ -249,59 +260,16 @@ static bool parts_are_worth(const Node *n, const HaloSums *s) {
            columns >= TUNED(MD_ALIGN / (double)elem_bytes(n->type->elem), 1);
 }
 
-/* The labels of a part: what the operand with the windows has, and columns behind it. */
-static int labels_of_parts(const Node *n, const HaloSums *s, int8_t *to, int *back) {
-    int count = 0;
-    for (int columns = 0; columns < 2; columns++) {
-        for (int j = 0; j < n->type->rank; j++) {
-            if (has_label(s->contract, s->a, s->result[j]) != columns) {
-                to[count] = s->result[j];
-                back[j] = count++;
-            }
-        }
-    }
-    return count;
-}
-
-/* The operand that has the windows, with those of a phase; list[]: its labels. */
-static Node *windows_of_part(Graph *g, const HaloSums *s, const Share *share, int8_t *list) {
-    Node *x = s->contract->in[s->a];
-    memcpy(list, labels(s->contract, s->a), (size_t)x->type->rank);
-    for (int i = 0; i < s->count; i++) {
-        const int rank = x->type->rank, axis = find_label(list, rank, s->window[i]);
-        x = node_window(g, x, axis, 1, 1, share[i].border, places_of(s->sum[i]), share[i].taps,
-                        BORDER_VALUE, 0);
-        memmove(&list[axis + 2], &list[axis + 1], (size_t)(rank - axis - 1));
-        list[axis + 1] = s->tap[i];
-    }
-    return x;
-}
-
 /* The numbers with the taps of a phase, the last ones first. */
-static Node *taps_of_part(Graph *g, const HaloSums *s, const Share *share) {
+static Node *taps_of_phase(Graph *g, const HaloSums *s, const Phase *f) {
     Node *y = s->contract->in[!s->a];
     uint32_t reverse = 0;
     for (int i = 0; i < s->count; i++) {
         const int axis = find_label(labels(s->contract, !s->a), y->type->rank, s->tap[i]);
-        y = node_slice_axis(g, y, axis, share[i].tap, share[i].taps, s->sum[i]->s);
+        y = node_slice_axis(g, y, axis, f[i].tap, f[i].taps, f[i].r);
         reverse |= 1u << axis;
     }
     return node_flip(g, y, reverse);
-}
-
-/* The product of one phase, with an axis of extent 1 in front. */
-static Node *part(Graph *g, const HaloSums *s, const Share *share, const int8_t *to, int rank) {
-    int8_t list[2][MD_RANK];
-    int64_t dim[MD_RANK] = {1};
-    Node *in[2];
-    in[s->a] = windows_of_part(g, s, share, list[s->a]);
-    in[!s->a] = numbers_in_order(g, s, taps_of_part(g, s, share), labels(s->contract, !s->a),
-                                 list[s->a], in[s->a]->type->rank, to, rank, list[!s->a]);
-    Node *made = node_contract(g, in[0], in[1], list[0], list[1], to, rank);
-    Node *plain = made->op == OP_CONTRACT ? halo_unbordered(g, made) : NULL;
-    made = plain ? plain : made;
-    memcpy(&dim[1], made->type->dim, sizeof *dim * (size_t)rank);
-    return node_reshape(g, made, rank + 1, dim);
 }
 
 /* A value of phases, those of the last sum innermost, with the places beside one another. */
@@ -333,19 +301,24 @@ Node *halo_phases_apart(Graph *g, const Node *n) {
     }
     int8_t to[MD_RANK];
     int back[MD_RANK], parts = 1;
-    const int rank = labels_of_parts(n, &s, to, back);
+    const int rank = n->type->rank;
     int64_t lo[MD_RANK] = {0}, extent[MD_RANK], step[MD_RANK];
+    order_result(&s, rank, to, back);
     for (int i = 0; i < s.count; i++) {
         parts *= (int)s.sum[i]->s;
     }
     Node *made[MOST];
     for (int k = 0; k < parts; k++) { /* phases of the last sum innermost */
-        Share share[MD_RANK];
+        Phase f[MD_RANK];
+        int64_t dim[MD_RANK] = {1};
         for (int i = s.count - 1, left = k; i >= 0; i--) {
-            share[i] = share_of(s.sum[i], left % s.sum[i]->s);
+            f[i] = phase_of(s.sum[i], left % s.sum[i]->s);
             left /= (int)s.sum[i]->s;
         }
-        made[k] = part(g, &s, share, to, rank);
+        Node *taps = taps_of_phase(g, &s, f);
+        made[k] = contract_phases(g, &s, f, taps, labels(s.contract, !s.a), to, rank);
+        memcpy(&dim[1], made[k]->type->dim, sizeof *dim * (size_t)rank);
+        made[k] = node_reshape(g, made[k], rank + 1, dim);
     }
     for (int j = 0; j < rank; j++) {
         extent[back[j]] = n->type->dim[j];

@@ -428,18 +428,30 @@ static Node *contract_is_product(Graph *g, const Node *n, Node *const *in) {
                      spread(g, in[1], a->lb, a->lo_, *n->type));
 }
 
+/* What `x` is a constant times of; NULL: no such product. */
+static Node *without_scale(const Node *x, double *scale) {
+    for (int k = 0; x->op == OP_MUL && k < 2; k++) {
+        if (is_uniform(x->in[k], scale)) {
+            return x->in[1 - k];
+        }
+    }
+    return NULL;
+}
+
+static Node *times(Graph *g, Node *x, double scale) {
+    return node_map2(g, OP_MUL, x, node_const(g, x->type->elem, scale));
+}
+
 /* A constant factor of an operand goes to the result, where it is a part of the epilogue. Without
  * it the operand is more often a value that others need too: the summand of a bias gradient. */
 static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
     double scale;
     for (int k = 0; k < 2; k++) {
-        for (int j = 0; in[k]->op == OP_MUL && j < 2; j++) {
-            if (is_uniform(in[k]->in[j], &scale)) {
-                Node *operand[2] = {in[0], in[1]};
-                operand[k] = in[k]->in[1 - j];
-                return node_map2(g, OP_MUL, same_op(g, n, operand, *n->type),
-                                 node_const(g, n->type->elem, scale));
-            }
+        Node *x = without_scale(in[k], &scale);
+        if (x) {
+            Node *operand[2] = {in[0], in[1]};
+            operand[k] = x;
+            return times(g, same_op(g, n, operand, *n->type), scale);
         }
     }
     return NULL;
@@ -449,14 +461,8 @@ static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
 static Node *overlap_add_of_scaled(Graph *g, const Node *n, Node *const *in) {
     double scale;
     const bool fewer = n->attr->count * n->attr->taps >= n->attr->taps_n;
-    const bool scales = in[0]->op == OP_MUL && elem_is_float(n->type->elem);
-    for (int j = 0; scales && fewer && j < 2; j++) {
-        if (is_uniform(in[0]->in[j], &scale)) {
-            return node_map2(g, OP_MUL, node_overlap_add(g, in[0]->in[1 - j], n->attr),
-                             node_const(g, n->type->elem, scale));
-        }
-    }
-    return NULL;
+    Node *x = fewer && elem_is_float(n->type->elem) ? without_scale(in[0], &scale) : NULL;
+    return x ? times(g, node_overlap_add(g, x, n->attr), scale) : NULL;
 }
 
 /* A summed label of extent 1 sums nothing: the axis goes. */

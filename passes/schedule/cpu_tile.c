@@ -303,9 +303,8 @@ static bool copy_fits(const Tiling *p) {
             return false;
         }
     }
-    Digit batch = tiling_group(&p->class[BATCH], 0);
     return !second && first->dim[0] > p->b->k->threads && p->class[BATCH].ngroup == 1 &&
-           batch.extent == first->dim[0] && batch.a == type_count(*first) / first->dim[0];
+           tiling_group(&p->class[BATCH], 0).image;
 }
 
 /* One element of the batch at a time, for each worker. */

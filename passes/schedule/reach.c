@@ -9,10 +9,6 @@ static Reach range(int64_t lo, int64_t hi) {
     return (Reach){.known = true, .lo = lo, .hi = hi};
 }
 
-static int64_t floored(int64_t a, int64_t by) {
-    return a / by - (a % by < 0);
-}
-
 static Reach index_reach(const Sites *s, const Index *index);
 
 static Reach atom_reach(const Sites *s, const Atom *atom) {
@@ -29,7 +25,7 @@ static Reach atom_reach(const Sites *s, const Atom *atom) {
     if (!of.known || of.mul % atom->by != 0) {
         return range(atom->least, atom->most);
     }
-    const int64_t lo = floored(of.lo, atom->by), hi = floored(of.hi, atom->by);
+    const int64_t lo = floor_div(of.lo, atom->by), hi = floor_div(of.hi, atom->by);
     if (atom->kind == ATOM_DIV) {
         return (Reach){.known = true, .mul = of.mul / atom->by, .lo = lo, .hi = hi};
     }

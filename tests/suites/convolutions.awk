@@ -3,28 +3,31 @@
 # Axes a: places of the input are i1.. below x[a], windows k1.., results n1... Values are small
 # integers that tell places apart.
 function draw(from, to) { return from + int(rand() * (to - from + 1)) }
-# "b < 3, c < 16, i1 < 9" of a value with places `name` and a channel, which is first or last
-function named(outer, channel, name, extent, behind, bounds,    a, places) {
-    places = ""
-    for (a = 1; a <= rank; a++) places = places ", " name a (bounds ? " < " extent[a] : "")
-    return behind ? outer places ", " channel : outer ", " channel places
+# "i1, i2", of a value's places; "i1 < 9, i2 < 9" with bounds
+function places(name, extent, bounds,    a, text) {
+    for (a = 1; a <= rank; a++) text = text (a > 1 ? ", " : "") name a (bounds ? " < " extent[a] : "")
+    return text
+}
+# "b, c, i1, i2", or channels behind the places
+function named(outer, channel, along, behind) {
+    return outer ", " (behind ? along ", " channel : channel ", " along)
 }
 function pattern(outer, channel, name, most,    a, text) {
     text = outer " * " draw(3, 40) " + " channel " * " draw(3, 40)
     for (a = 1; a <= rank; a++) text = text " + " name a " * " draw(2, 20)
     return "f32((" text ") * (" text ") % 61 % " 2 * most + 1 " - " most ")"
 }
-# A value by its pattern; what it is summed to along places, and along its first two axes.
+# A value by its pattern, of largest number `most`; index_: its indices
 function value(of, outer, outers, channel, channels, name, extent, behind, most) {
-    index_[of] = named(outer, channel, name, extent, behind, 0)
-    print "    " of "[" named(outer " < " outers, channel " < " channels, name, extent, behind, 1) "] = " \
+    index_[of] = named(outer, channel, places(name, extent, 0), behind)
+    print "    " of "[" named(outer " < " outers, channel " < " channels, places(name, extent, 1), behind) "] = " \
         pattern(outer, channel, name, most) ";"
 }
-function sums(of, weight, outer, channel, name,    places) {
-    places = substr(named(outer, channel, name, x, 1, 0), length(outer) + 3)
-    places = substr(places, 1, length(places) - length(channel) - 2)
-    print "    p_" of "[" places "] = sum[" outer ", " channel "] " of "[" index_[weight] "] * " weight "[" index_[weight] "];"
-    print "    c_" of "[" channel "] = sum[" outer ", " places "] " of "[" index_[weight] "];"
+# What is compared of a result that lies as `weight` does: sums along places, and along channels
+function sums(of, weight, outer, channel, name,    at) {
+    at = places(name, x, 0)
+    print "    p_" of "[" at "] = sum[" outer ", " channel "] " of "[" index_[weight] "] * " weight "[" index_[weight] "];"
+    print "    c_" of "[" channel "] = sum[" outer ", " at "] " of "[" index_[weight] "];"
 }
 BEGIN {
     srand(seed)
@@ -58,7 +61,7 @@ BEGIN {
     value("x", "b", b, "c", c, "i", x, behind, 3)
     value("w", "o", o, "c", c, "k", k, draw(0, 1), 2)
     value("v", "b", b, "o", o, "n", n, behind, 2)
-    print "    y[" named("b", "o", "n", n, behind, 1) "] = sum[c" substr(named("", "", "k", k, 1, 0), 1, 4 * rank) "] (x[b" \
+    print "    y[" named("b", "o", places("n", n, 1), behind) "] = sum[c, " places("k", k, 0) "] (x[b" \
         (behind ? at ", c" : ", c" at) "] else 0) * w[" index_["w"] "];"
     print "    dx = vjp(y, x, v);"
     print "    dw = vjp(y, w, v);"

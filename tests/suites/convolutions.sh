@@ -45,5 +45,5 @@ while [ $seed -lt $((SEED + COUNT)) ]; do
     fi
     seed=$((seed + 1))
 done
-[ -n "$LONG" ] || echo "left to LONG=1: 134 convolutions more"
+[ "$COUNT" -ge 150 ] || echo "left to LONG=1: $((150 - COUNT)) convolutions more"
 summary convolutions
