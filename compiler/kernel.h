@@ -148,6 +148,7 @@ struct Tile {
     Elem as[2];                          /* what A and B are multiplied as, however stored */
     int batch, row, column;              /* axes */
     int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
+    int64_t columns;                     /* the same, of whatever pitch the block has; or 0 */
     int64_t flops;
     int64_t spared; /* of them, what a plan by transformed tiles does without, in time */
     uint32_t owner;

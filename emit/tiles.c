@@ -224,14 +224,18 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
     } else {
         line(&s, "(void)ctx;");
     }
-    if (!uses_batch) {
-        line(&s, "(void)%s;", batch);
-    }
-    const char *first = "n0", *end = "n0 + cols", *pitch = "ld";
-    if (tile->narrow > 0) {
+    const char *first = "n0", *end = "n0 + cols", *pitch = "ld", *unused = "";
+    if (tile->columns > 0 || tile->narrow > 0) {
         first = "0";
-        end = pitch = str_printf(out->arena, "%" PRId64, tile->narrow);
-        line(&s, "(void)n0, (void)cols, (void)ld;");
+        end = str_printf(out->arena, "%" PRId64, tile->narrow > 0 ? tile->narrow : tile->columns);
+        pitch = tile->narrow > 0 ? end : pitch;
+        unused = tile->narrow > 0 ? "(void)n0, (void)cols, (void)ld" : "(void)n0, (void)cols";
+    }
+    if (!uses_batch) {
+        unused = str_printf(out->arena, "(void)%s%s%s", batch, *unused ? ", " : "", unused);
+    }
+    if (*unused) {
+        line(&s, "%s;", unused);
     }
     s.arg[tile->strip->id] = "block";
     for (int i = 0; i < tile->body.count; i++) {
@@ -532,6 +536,7 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
     bool half = p->is & MD_TILE_HALF, winograd = p->is & MD_TILE_WINOGRAD;
     bool packed = !dots && !along && !half && ((p->is & MD_TILE_PACKED) || md_tile_packs_last(p));
+    add_feature(arena, list, "HALF", half);
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "DOTS_LONG", dots && p->r2.n == 1 && p->k2.n * p->elem >= 1024);
     add_feature(arena, list, "ALONG", along);

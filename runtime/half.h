@@ -39,7 +39,7 @@ MD_INLINE uint32_t md_near_bf16(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     const uint32_t near = bits + 0x7FFFu + (bits >> 16 & 1u);
-    return md_pick_bits((bits & 0x7FFFFFFFu) > 0x7F800000u, bits | 0x400000u, near);
+    return md_pick_bits(f != f, bits | 0x400000u, near);
 }
 MD_FN uint16_t md_to_bf16(float f) {
     return (uint16_t)(md_near_bf16(f) >> 16);
@@ -56,7 +56,7 @@ MD_FN float md_bf16_drawn(float f, float draw) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     const uint32_t next = bits + (uint32_t)(int32_t)(draw * 65536.0f);
-    bits = md_pick_bits((bits & 0x7FFFFFFFu) > 0x7F800000u, bits | 0x400000u, next) & 0xFFFF0000u;
+    bits = md_pick_bits(f != f, bits | 0x400000u, next) & 0xFFFF0000u;
     memcpy(&f, &bits, sizeof f);
     return f;
 }

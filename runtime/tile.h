@@ -307,6 +307,7 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
 
 enum {
     MD_TILE_HIGH = 14,  /* rows of the highest register tile of any machine; a block has one */
+    MD_TILE_HIGH1 = 16, /* and of pairs with one vector */
     MD_TILE_LEAP = 256, /* steps of a sum that lie so many bytes apart are fetched so many steps */
     MD_TILE_AHEAD = 8,  /* ahead: sets of the first-level cache, and pages, are few */
     MD_TILE_FAR = 1 << 20, /* bytes of an operand that comes from memory, */
@@ -608,6 +609,10 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
         mr = md_tile_min((many ? MD_TILE_ALONG_MOST : MD_TILE_ALONG_FEW) / nv, MD_TILE_HIGH);
     }
     /* end: ALONG */
+    /* if: HALF */
+    const int one = many && s->cols.n <= lanes && s->block_rows >= MD_TILE_HIGH1;
+    mr = (s->is & MD_TILE_HALF) && one ? MD_TILE_HIGH1 : mr;
+    /* end: HALF */
     int64_t group = s->r1.n > 1 ? mr / s->r2.n : 0;
     u.nr = nv * lanes;
     /* if: WINOGRAD */

@@ -105,6 +105,20 @@ MD_INLINE md_tile_turn md_tile_turn_of(const md_tile *s, md_tile_sums b, int64_t
     return t;
 }
 
+/* The same where all blocks q0 .. q1, elements of k0, are one: of these those from at1. */
+MD_INLINE md_tile_turn md_tile_turn_joined(const md_tile *s, int64_t q0, int64_t q1, int add,
+                                           int64_t row, int64_t rows) {
+    int64_t begin = q0, end = q1;
+    if (s->band == MD_BAND_ROW_STEP0) {
+        md_tile_border_steps(s, row, rows, 0, &begin, &end);
+    }
+    const int first = begin >= q0 && !add;
+    begin = begin > q0 ? begin : q0;
+    end = md_tile_min(end, q1);
+    const md_tile_turn t = {0, 0, begin - q0, end - begin, first, first && begin >= end};
+    return t;
+}
+
 /* Nothing was added up: the rows of a tile are zero. */
 MD_INLINE void md_tile_clear(void *to, int64_t pitch, int64_t rows, int64_t bytes) {
     for (int64_t r = 0; r < rows; r++) {

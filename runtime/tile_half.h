@@ -275,12 +275,13 @@ typedef float md_tile_single_u __attribute__((aligned(4), may_alias));
 #endif
 
 /* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
- * x + r / rm * xr1 + r % rm * xr2. `ask`: an md_tile_ask or NULL; `soon` may be NULL. */
+ * x + r / rm * xr1 + r % rm * xr2, a run of Y `gap` behind the one before. `ask`: an md_tile_ask
+ * or NULL; `soon` may be NULL. */
 MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm,
                                  int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
-                                 const uint32_t *y, int64_t width, int64_t nk1, int64_t pairs,
-                                 float *strip, int64_t ld, int64_t lanes, int first, int lone,
-                                 const void *ask, void *far) {
+                                 const uint32_t *y, int64_t width, int64_t gap, int64_t nk1,
+                                 int64_t pairs, float *strip, int64_t ld, int64_t lanes, int first,
+                                 int lone, const void *ask, void *far) {
     const md_vf32 zero = {0};
     (void)ask, (void)far;
     /* if: FAR */
@@ -292,7 +293,7 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     int64_t left = ask != NULL && asked->pause > 0, asking = 0;
     /* end: STREAMS */
     const md_tile_vpair none = {0};
-    md_vf32 c[MD_TILE_HIGH][4];
+    md_vf32 c[MD_TILE_HIGH1][4];
     MD_TILE_UNROLL
     for (int64_t r = 0; r < rows; r++) {
         MD_TILE_UNROLL
@@ -300,7 +301,7 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
             c[r][v] = zero;
         }
     }
-    for (int64_t i = 0; i < nk1; i++) {
+    for (int64_t i = 0; i < nk1; i++, y += gap) {
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
             /* if: STREAMS */
@@ -372,15 +373,16 @@ MD_INLINE float md_tile_wide(uint32_t bits) {
 /* The same by plain loops. */
 MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
                              int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
-                             int64_t width, int64_t nk1, int64_t pairs, float *strip, int64_t ld,
-                             int64_t lanes, int first, int lone, const void *ask, void *far) {
+                             int64_t width, int64_t gap, int64_t nk1, int64_t pairs, float *strip,
+                             int64_t ld, int64_t lanes, int first, int lone, const void *ask,
+                             void *far) {
     (void)ask, (void)far;
     for (int64_t r = 0; r < rows; r++) {
         const uint16_t *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < (nv - 1) * MD_LANES_F32 + lanes; c++) {
             const uint32_t *q = y + c;
             float sum = 0;
-            for (int64_t i = 0; i < nk1; i++) {
+            for (int64_t i = 0; i < nk1; i++, q += gap) {
                 const uint16_t *p = row + i * xk1;
                 for (int64_t j = 0; j < pairs; j++, p += xk2, q += width) {
                     uint32_t e;
@@ -486,6 +488,24 @@ MD_INLINE md_tile_reach md_tile_reach_of(const md_tile *s, int64_t row0, int64_t
 }
 
 /* if: KEPT */
+enum { MD_TILE_JOINED = 20 << 10 }; /* bytes beside which X has room in the nearest cache */
+
+/* Are all blocks of the sum one to a register tile? Where they are elements of k0 and the steps of
+ * a block lie as far apart in X as lanes do, from one of k1 to the next too; while the panels of
+ * all blocks leave X its room in the first-level cache. */
+MD_INLINE int md_tile_joins(const md_tile *s, int64_t nr, int taken, int lone) {
+    int whole = s->kb1 == s->k1.n && s->kb2 == s->k2.n && s->k0.n > 1;
+    /* if: SKIP */
+    whole = whole && s->skip.n == 1;
+    /* end: SKIP */
+    /* if: BANDED */
+    whole = whole && (s->band == MD_BAND_ROW_STEP0 || s->band == MD_BAND_NONE);
+    /* end: BANDED */
+    const int even = s->k1.n == 1 || (s->k1.x == s->k2.n * s->k2.x && (lone || s->k2.n % 2 == 0));
+    const int64_t lanes = s->k0.n * s->k1.n * (lone ? s->k2.n : (s->k2.n + 1) / 2);
+    return (s->is & MD_TILE_KEPT) && !taken && whole && even && lanes * nr * 4 <= MD_TILE_JOINED;
+}
+
 /* Packs all panels of Y, in lanes. */
 MD_INLINE void md_tile_keep_half(const md_tile *s, float *panels, const char *y, int64_t nr,
                                  int64_t blocks, int wide) {
@@ -546,17 +566,24 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         return;
     }
     /* end: KEPT */
-    for (int64_t q = q0; q < q1; q++) {
+    int joined = 0; /* all blocks are one */
+    /* if: KEPT */
+    joined = md_tile_joins(s, nr, taken, lone);
+    /* end: KEPT */
+    for (int64_t q = q0; q < q1; q = joined ? q1 : q + 1) {
         const md_tile_sums b = md_tile_sums_of(s, q);
-        const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
+        const int64_t pairs = (lone ? b.nk2 : (b.nk2 + 1) / 2) * (joined ? b.nk1 : 1);
         /* From row to row of a tile, and along the sum, in units of 16 bits; those of rows that are
          * packed side by side are as many as a tile has. */
         const int64_t r1 = lanes ? 2 * s->r1.x : s->r1.x;
+        const int64_t panel_step = s->k1.n * s->k2.n * ((s->cols.n + nr - 1) / nr); /* kept */
+        const int64_t gap = joined ? (panel_step - pairs) * nr : 0;
         const int64_t row_step = lanes    ? 2 * s->r2.x
                                  : across ? 2
                                  : taken  ? 2 * b.nk1 * pairs
                                           : s->r2.x;
-        const int64_t k1 = lanes ? 2 * s->k1.x : taken ? 2 * pairs : s->k1.x;
+        const int64_t step1 = joined ? s->k0.x : s->k1.x;
+        const int64_t k1 = lanes ? 2 * step1 : taken ? 2 * pairs : step1;
         const int64_t k2 = lanes ? 2 * step * s->k2.x : 2;
         const md_tile_reach reach = md_tile_reach_of(s, row0, row1, b);
         const char *xq = (const char *)xs + b.x * x_bytes;
@@ -592,12 +619,15 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
                 int begins = first;
                 int64_t at = 0, count = pairs; /* lanes that the tile has of the block */
-                int64_t at1 = 0, runs = b.nk1;
+                int64_t at1 = 0, runs = joined ? q1 - q : b.nk1;
                 /* if: BANDED */
                 const md_tile_turn turn =
-                    md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, nr, again >> 2);
+                    joined
+                        ? md_tile_turn_joined(s, q0, q1, add, row, rows)
+                        : md_tile_turn_of(s, b, q, q0, q1, add, row, rows, p * nr, nr, again >> 2);
                 begins = turn.first, at = turn.at / step, at1 = turn.at1, runs = turn.runs;
-                count = (turn.at + turn.count + step - 1) / step - at;
+                count = joined ? (turn.runs > 0 ? pairs : 0)
+                               : (turn.at + turn.count + step - 1) / step - at;
                 if (turn.none) {
                     md_tile_clear(st, ld * 4, rows, md_tile_min(nr, s->cols.n - p * nr) * 4);
                 }
@@ -624,10 +654,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
     md_tile_rows_half(ROWS, vectors, xt + (at * k2 + at1 * k1) * (across ? (ROWS) : 1),            \
-                      taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1, row_step,                 \
+                      taken && !span ? (int64_t)MD_TILE_HIGH1 : u.rm, r1, row_step,                \
                       across ? k1 * (ROWS) : k1, across ? k2 * (ROWS) : k2,                        \
-                      panel + (at1 * pairs + at) * width, width, runs, count, st, ld,              \
-                      room ? MD_LANES_F32 : last, begins, lone, ask, far)
+                      panel + at1 * (pairs * width + gap) + at * width, width, gap, runs, count,   \
+                      st, ld, room ? MD_LANES_F32 : last, begins, lone, ask, far)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \

@@ -8,6 +8,7 @@
 #define MD_TILE_PLAN_H
 
 #include "runtime/tile.h"
+#include "runtime/tile_columns.h"
 #include "runtime/tile_winograd.h"
 
 #include <stdlib.h>
@@ -771,15 +772,6 @@ MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
         }
     }
     return all;
-}
-
-/* Columns of C where they are so few that every block has all of them, row behind row; else 0. Up
- * to six rows are one register tile on any machine. */
-MD_FN int64_t md_tile_narrow(const md_tile *s) {
-    int64_t pitch = s->is & MD_TILE_IN_PLACE ? s->cols.c : s->block_rows;
-    const int one = !(s->is & MD_TILE_ALONG) && s->r1.n == 1 && s->r2.n <= 6;
-    const int narrow = md_tile_turns(s) && one && pitch == s->r2.n;
-    return narrow ? s->r2.n : 0;
 }
 
 /* The most parts that a product is ever cut into on up to `threads` threads: what the workspace is

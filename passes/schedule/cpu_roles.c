@@ -62,14 +62,15 @@ static bool read_strides(Tiling *p) {
     return ((p->of->load[0]->index->axes | p->of->load[1]->index->axes) & ~all) == 0;
 }
 
-static bool joins(const Digit *outer, const Digit *inner) {
+/* `apart`: wherever they lie in C. */
+static bool joins(const Digit *outer, const Digit *inner, bool apart) {
     return !outer->lines && !inner->lines && !outer->image &&
            outer->a == inner->a * inner->extent && outer->b == inner->b * inner->extent &&
-           outer->c == inner->c * inner->extent;
+           (apart || outer->c == inner->c * inner->extent);
 }
 
 /* Sorts by the stride in C (summed axes: in A or B), merges, leaves what does not fit as loops. */
-static void group_axes(Class *c, int most, int key) {
+static void group_axes(Class *c, int most, int key, bool apart) {
     for (int i = 1; i < c->n; i++) {
         for (int j = i; j > 0; j--) {
             Digit *x = &c->digit[j - 1], *y = &c->digit[j];
@@ -87,7 +88,7 @@ static void group_axes(Class *c, int most, int key) {
     c->loops = c->n;
     while (c->loops > 0) {
         Digit next = c->digit[c->loops - 1];
-        if (c->ngroup > 0 && joins(&next, &c->group[0])) {
+        if (c->ngroup > 0 && joins(&next, &c->group[0], apart)) {
             next.a = c->group[0].a;
             next.b = c->group[0].b;
             next.c = c->group[0].c;
@@ -113,7 +114,7 @@ static void digit_to(Class *from, int i, Class *to) {
 /* Rows and columns that the plan has no axes for are batches in which the other operand is the same
  * again: the outermost, or the `smallest`, as far as there is room. True: there are such. */
 static bool move_to_batch(Class *from, int most, bool smallest, Class *batch) {
-    group_axes(from, most, 0);
+    group_axes(from, most, 0, false);
     bool moved = from->loops > 0;
     while (from->loops > 0 && batch->n < DIGITS) {
         int at = 0;
@@ -121,7 +122,7 @@ static bool move_to_batch(Class *from, int most, bool smallest, Class *batch) {
             at = from->digit[i].extent < from->digit[at].extent ? i : at;
         }
         digit_to(from, at, batch);
-        group_axes(from, most, 0);
+        group_axes(from, most, 0, false);
     }
     return moved;
 }
@@ -132,13 +133,16 @@ static bool group_all(Tiling *p, bool smallest, bool *moved) {
         return false;
     }
     Class *class = p->class;
-    bool rows = move_to_batch(&class[ROWS], 2, smallest, &class[BATCH]);
+    if (p->apart) {
+        group_axes(&class[ROWS], 2, 1, true);
+    }
+    bool rows = !p->apart && move_to_batch(&class[ROWS], 2, smallest, &class[BATCH]);
     bool columns = move_to_batch(&class[COLUMNS], 1, smallest, &class[BATCH]);
     *moved = rows || columns;
-    group_axes(&class[BATCH], 2, 0);
-    group_axes(&class[SUMMED], GROUPS, 1);
+    group_axes(&class[BATCH], 2, 0, false);
+    group_axes(&class[SUMMED], GROUPS, 1, false);
     if (class[SUMMED].loops > 0) {
-        group_axes(&class[SUMMED], GROUPS, 2);
+        group_axes(&class[SUMMED], GROUPS, 2, false);
     }
     return true;
 }
@@ -268,14 +272,20 @@ static bool has_tiles(const Tiling *p) {
            md_tile_winograd(&shape, (int)elem_bytes(p->of->elem), &plan);
 }
 
+/* bit 0: swapped; bit 1: the smallest are batches; bit 2: rows apart. */
+static bool group_as(Tiling *p, int way, bool *moved) {
+    p->swapped = way & 1;
+    p->apart = way & 4;
+    return group_all(p, way & 2, moved);
+}
+
 bool tiling_roles(Tiling *p) {
     static const double little = 0.8; /* of the time: else the places stay together */
-    int best = 0, best_cost = 0;      /* bit 0: swapped, bit 1: the smallest are batches */
+    int best = 0, best_cost = 0;
     double least = 0;
     bool moved = false, tiles = false, moves;
     for (int i = 0; i < (moved ? 4 : 2); i++) {
-        p->swapped = i & 1;
-        if (!group_all(p, i > 1, &moves)) {
+        if (!group_as(p, i, &moves)) {
             return false;
         }
         moved = moved || moves;
@@ -290,7 +300,15 @@ bool tiling_roles(Tiling *p) {
             least = time;
         }
     }
-    p->swapped = best & 1;
-    group_all(p, best > 1, &moves);
+    /* Pairs of Y are packed for each element of the batch: rather rows that follow A alone, while
+     * what is added to at each block of the sum stays near. */
+    const int64_t near = TUNED(1 << 14, 8); /* elements */
+    for (int i = 4; i < 6 && moved && product_half(p->of) != TY_ERROR; i++) {
+        group_as(p, i, &moves);
+        const bool fits = !moves && p->class[ROWS].loops == 0 && p->of->count <= near;
+        best = fits && role_time(p) < least ? i : best;
+        least = fits ? fmin(least, role_time(p)) : least;
+    }
+    group_as(p, best, &moves);
     return p->class[SUMMED].loops == 0;
 }

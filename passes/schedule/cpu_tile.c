@@ -238,10 +238,10 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
         p->b = b;
         p->of = of;
         bool fits = tiling_roles(p);
-        p->across = fits && across && lies_across(p);
+        p->across = fits && across && !p->apart && lies_across(p);
         if (fits && block_roots(p)) {
-            p->add = added(p);
-            p->in_place = p->add ? 0 : root_in_place(p);
+            p->add = p->apart ? NULL : added(p);
+            p->in_place = p->add ? 0 : p->apart ? -1 : root_in_place(p);
             if (!p->add) {
                 const int axis[] = {p->batch, p->row, p->column};
                 product_streams(b, &p->roots, p->strip_arg, axis, of->count, p->in_place,
@@ -494,6 +494,7 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     memcpy(tile->plan, &p->plan, sizeof p->plan);
     tile->outer = product_outer(&p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
+    tile->columns = md_tile_columns(&p->plan);
     tile->large = product_large(&p->plan);
     tile->banded = p->banded;
     tile->flops = tile_flops(p);

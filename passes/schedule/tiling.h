@@ -31,6 +31,7 @@ struct Tiling {
     const Product *of;
     Class class[CLASSES];
     bool swapped;       /* A is the second operand */
+    bool apart;         /* rows are in the order of A alone: what is stored is so by the epilogue */
     bool across;        /* the block's rows are columns of the product, and its columns rows */
     const Index *block; /* dense place of the block's element */
     const Expr *strip;  /* the product there */

@@ -197,13 +197,15 @@ static void test_unread(void **state) {
 /* Windows along two axes of an image with a border of zeros, and the gradient of their weights:
  * what is read in the border is NaN where no tile of rows holds places of several lines. `lists`:
  * by weights [out, c, kh, kw], whose steps go by a list (1), images as rows, lines as batches (2),
- * which share panels (3).
+ * which share panels (3); or with panels of 16 bits that are kept (-1).
  */
 static Case case_windows(int64_t band, int lists) {
     Case t;
+    const int kept = lists < 0;
+    lists = kept ? 0 : lists;
     memset(&t, 0, sizeof t);
     md_tile_shape *s = &t.shape;
-    const int64_t taps = draw(2, 4), images = lists == 3 ? 3 : draw(1, 3);
+    const int64_t taps = draw(2, 4), images = lists == 3 ? 3 : draw(1, 3) + 3 * kept;
     const int64_t channels = lists == 3 ? 64 : lists ? 16 * draw(1, 3) : draw(1, 12);
     t.from = draw(0, 3), t.until = t.from + draw(1, 9);
     const int64_t stride = draw(1, 2), dilation = draw(1, 2), by[2] = {stride, dilation};
@@ -214,7 +216,7 @@ static Case case_windows(int64_t band, int lists) {
     s->b1 = 1, s->m1 = 1, s->ko = 1, s->k0 = 1, s->k1 = 1, s->b2 = images;
     s->n = draw(lists ? 17 : 5, 70) + (lists == 3 ? 500 : 0), s->b_n = 1;
     t.a_size = images * lines * line;
-    t.elem = draw(0, 2) == 0 ? 8 : 4;
+    t.elem = draw(0, 2) == 0 && !kept ? 8 : 4;
     if (band == MD_BAND_ROW_STEP0 || band == MD_BAND_ROW_STEP1) {
         s->m1 = places, s->a_m1 = by[0] * line, s->m2 = width, s->a_m2 = channels;
         s->a_b2 = lines * line;
@@ -253,6 +255,10 @@ static Case case_windows(int64_t band, int lists) {
     if (t.elem == 4 && !lists && draw(0, 2) == 0) {
         s->flags |= MD_TILE_HALF | (draw(0, 1) ? MD_TILE_WIDE_A : 0) |
                     (draw(0, 1) ? MD_TILE_WIDE_B : 0) | (draw(0, 3) == 0 ? MD_TILE_F16 : 0);
+    }
+    if (kept) { /* so that A may be made in pairs */
+        s->flags = (s->flags & MD_TILE_ADD) | MD_TILE_HALF | (draw(0, 1) ? MD_TILE_WIDE_B : 0) |
+                   (draw(0, 3) == 0 ? MD_TILE_F16 : 0);
     }
     const int batch = band >= MD_BAND_BATCH1_STEP1 && !lists; /* whose places are taps */
     t.band = band, t.by[0] = by[batch], t.by[1] = by[!batch];
@@ -308,9 +314,45 @@ static void test_borders(void **state) {
     assert_true(packed > 20 && half > 60);
 }
 
+/* Blocks of a sum whose panels are kept are one to a register tile, those inside of the border. */
+static void test_joined(void **state) {
+    (void)state;
+    int joined = 0, bordered = 0, several = 0;
+    seed = 75;
+    for (int i = 0; i < 200; i++) {
+        Case t = case_windows(MD_BAND_ROW_STEP0, -1);
+        const md_tile_shape *s = &t.shape;
+        const int64_t line = s->a_k0 / t.by[1];
+        if (i % 4 == 0) {
+            t.band = MD_BAND_NONE;
+            t.plan = md_tile_plan(t.shape, t.elem);
+        }
+        case_fill(&t);
+        set_border(&t, line, s->a_b2 / line, 0);
+        memcpy(t.want, t.c, (size_t)t.c_size * sizeof *t.c);
+        case_want(&t);
+        case_check(&t);
+        md_tile_shape made = *s;
+        made.flags |= MD_TILE_MADE;
+        t.plan = md_tile_plan(made, t.elem);
+        case_band(&t);
+        const int64_t nr = md_tile_cut_rows(&t.plan, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY).nr;
+        const int taken = !md_tile_makes_x(&t.plan) || (t.plan.is & MD_TILE_TAKEN);
+        const int joins = md_tile_joins(&t.plan, nr, taken, md_tile_lone(&t.plan));
+        joined += joins;
+        bordered += joins && t.plan.band == MD_BAND_ROW_STEP0;
+        several += joins && t.plan.cols.n > nr;
+        case_free(&t);
+    }
+    printf("seed 75: %d joined, %d with a border, %d of several panels\n", joined, bordered,
+           several);
+    assert_true(MD_TILE_GROUP != 1024 || (joined > 40 && bordered > 20 && several > 10));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_terms), cmocka_unit_test(test_results),
                                        cmocka_unit_test(test_unread),
-                                       cmocka_unit_test(test_borders)};
+                                       cmocka_unit_test(test_borders),
+                                       cmocka_unit_test(test_joined)};
     return cmocka_run_group_tests_name("runtime tile band", tests, NULL, NULL);
 }

@@ -103,9 +103,19 @@ static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
     stop_one();
 }
 
+/* What the text of an epilogue takes for granted. */
+static void look_columns(const Case *t, int64_t n0, int64_t cols) {
+    const int64_t all = md_tile_columns(&t->plan);
+    if (all > 0 && (n0 != 0 || cols != all)) {
+        fail_msg("columns %lld and %lld more, not all %lld", (long long)n0, (long long)cols,
+                 (long long)all);
+    }
+}
+
 static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                     float *strip, int64_t ld) {
     Case *t = (Case *)ctx;
+    look_columns(t, n0, cols);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t j = 0; j < cols; j++) {
             look(t, batch, m0 + r, n0 + j, (double)strip[r * ld + j]);
@@ -196,6 +206,7 @@ static void part_large(const md_tile_call *call, int part) {
 static void epi_f64(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                     double *strip, int64_t ld) {
     Case *t = (Case *)ctx;
+    look_columns(t, n0, cols);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t j = 0; j < cols; j++) {
             look(t, batch, m0 + r, n0 + j, strip[r * ld + j]);

@@ -32,12 +32,15 @@ function sums(of, weight, outer, channel, name,    at) {
 BEGIN {
     srand(seed)
     rand()
-    form = draw(0, 3) # 0: windows of 3 x 3 at stride 1; 1: overlapping ones at strides; else any
-    rank = form == 0 ? 2 : draw(1, 8)
+    form = draw(0, 4) # 0: windows of 3 x 3 at stride 1; 1: overlapping ones at strides; 4: many
+                      # images of few channels; else any
+    rank = form == 0 || form == 4 ? 2 : draw(1, 8)
     rank = rank > 3 ? 2 : rank
     c = form < 2 || draw(0, 1) ? 16 * draw(2, 9) : draw(9, 150)
     o = form < 2 || draw(0, 1) ? 16 * draw(2, 9) : draw(9, 150)
-    behind = form < 2 ? draw(0, 3) > 0 : draw(0, 1)
+    if (form == 4) c = draw(2, 18) * 2
+    if (form == 4) o = draw(8, 36)
+    behind = form < 2 || form == 4 ? draw(0, 3) > 0 : draw(0, 1)
     work = c * o
     for (a = 1; a <= rank; a++) {
         k[a] = a > 1 && draw(0, 3) ? k[1] : rank == 3 ? draw(2, 3) : draw(0, 1) ? 3 : draw(1, 7)
@@ -48,7 +51,8 @@ BEGIN {
         if (form == 0) s[a] = 1
         if (form == 1) s[a] = 2
         if (form == 1) k[a] = rank == 3 ? 3 : draw(3, 7)
-        p[a] = draw(0, k[a] - 1)
+        if (form == 4) n[a] = draw(4, 9)
+        p[a] = draw(form == 4 && k[a] > 1, k[a] - 1)
         x[a] = (n[a] - 1) * s[a] + d[a] * (k[a] - 1) + 1 - 2 * p[a] + draw(0, s[a] - 1)
         if (x[a] < 1) x[a] = 1
         at = at ", " s[a] " * n" a " + " d[a] " * k" a " - " p[a]
@@ -59,7 +63,7 @@ BEGIN {
     print "// " b " of " c " to " o " channels, " (behind ? "last:" : "first:") drawn
     print "entry f() {"
     value("x", "b", b, "c", c, "i", x, behind, 3)
-    value("w", "o", o, "c", c, "k", k, draw(0, 1), 2)
+    value("w", "o", o, "c", c, "k", k, form < 4 && draw(0, 1), 2)
     value("v", "b", b, "o", o, "n", n, behind, 2)
     print "    y[" named("b", "o", places("n", n, 1), behind) "] = sum[c, " places("k", k, 0) "] (x[b" \
         (behind ? at ", c" : ", c" at) "] else 0) * w[" index_["w"] "];"

@@ -6,7 +6,8 @@
 # along one to three axes, of any stride, dilation, padding and window, channels first or last, from
 # 2^22 multiplications on, where sums take the forms that large ones have. All numbers are small
 # integers. Of each result two sums are compared, along places and along channels: a place or a
-# channel that is wrong shows in one of them. One and three threads print the same.
+# channel that is wrong shows in one of them. One and three threads print the same. Then the same in
+# 16 bits, which hold such integers, for this machine and for any machine by turns.
 set -u
 . tests/lib.sh
 : "${SEED:=1}" "${LONG:=}"
@@ -28,13 +29,13 @@ printed() {
     done
 }
 
-seed=$SEED
-while [ $seed -lt $((SEED + COUNT)) ]; do
-    awk -v seed=$seed -f tests/suites/convolutions.awk >"$scratch/net.mdl"
-    name="$seed: $(head -n 1 "$scratch/net.mdl")"
-    "$MDLC" run --precision=f64 "$scratch/net.mdl" >"$scratch/want" 2>"$scratch/err" ||
+# beside NAME PRECISION OPTION...: the net in this precision, as a program with these options too.
+beside() {
+    name=$1 precision=$2
+    shift 2
+    "$MDLC" run --precision="$precision" "$scratch/net.mdl" >"$scratch/want" 2>"$scratch/err" ||
         fail "$name" "$(head -n 1 "$scratch/err")"
-    if "$MDLC" "$scratch/net.mdl" -o "$scratch/net.c" 2>"$scratch/err" && quickly "$scratch/net.c" "$scratch/net"; then
+    if "$MDLC" "$@" "$scratch/net.mdl" -o "$scratch/net.c" 2>"$scratch/err" && quickly "$scratch/net.c" "$scratch/net"; then
         printed 1 >"$scratch/one"
         printed 3 >"$scratch/three"
         awk -v tolerance=1e-5 -v least=6 -f tests/suites/beside.awk "$scratch/want" "$scratch/one" >"$scratch/found" && pass ||
@@ -43,6 +44,17 @@ while [ $seed -lt $((SEED + COUNT)) ]; do
     else
         fail "$name" "does not build: $(head -n 1 "$scratch/err")"
     fi
+}
+
+seed=$SEED
+while [ $seed -lt $((SEED + COUNT)) ]; do
+    awk -v seed=$seed -f tests/suites/convolutions.awk >"$scratch/net.mdl"
+    name="$seed: $(head -n 1 "$scratch/net.mdl")"
+    beside "$name" f64
+    case $((seed % 2)) in
+        0) beside "$name, bf16" 'bf16, always' --precision='bf16, always' ;;
+        1) beside "$name, bf16" 'bf16, always' --precision='bf16, always' --for=native ;;
+    esac
     seed=$((seed + 1))
 done
 [ "$COUNT" -ge 150 ] || echo "left to LONG=1: $((150 - COUNT)) convolutions more"

@@ -9,11 +9,11 @@ static int many_refused(const many *m) {
 static void many_b_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     (void)ctx;
-    (void)batch;
+    (void)batch, (void)n0, (void)cols;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
-        for (int64_t n = n0; n < n0 + cols; n++) {
+        for (int64_t n = 0; n < 32; n++) {
             block[n - n0] = md_tanhf(block[n - n0]);
         }
     }
@@ -36,11 +36,11 @@ static void many_b(float *b, const float *a, const float *w) {
 static void many_c_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     (void)ctx;
-    (void)batch;
+    (void)batch, (void)n0, (void)cols;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
-        for (int64_t n = n0; n < n0 + cols; n++) {
+        for (int64_t n = 0; n < 32; n++) {
             block[n - n0] = md_expf(block[n - n0]);
         }
     }
@@ -56,11 +56,11 @@ static void many_c(float *c, const float *b, const float *w) {
 static void many_d_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     (void)ctx;
-    (void)batch;
+    (void)batch, (void)n0, (void)cols;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
-        for (int64_t n = n0; n < n0 + cols; n++) {
+        for (int64_t n = 0; n < 32; n++) {
             block[n - n0] = md_sqrtf(fabsf(block[n - n0]));
         }
     }
@@ -76,11 +76,11 @@ static void many_d(float *d, const float *c, const float *w) {
 static void many_e_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     (void)ctx;
-    (void)batch;
+    (void)batch, (void)n0, (void)cols;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
-        for (int64_t n = n0; n < n0 + cols; n++) {
+        for (int64_t n = 0; n < 32; n++) {
             const float v = block[n - n0];
             block[n - n0] = v * v;
         }
@@ -97,11 +97,11 @@ static void many_e(float *e, const float *d, const float *w) {
 static void many_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     (void)ctx;
-    (void)batch;
+    (void)batch, (void)n0, (void)cols;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
-        for (int64_t n = n0; n < n0 + cols; n++) {
+        for (int64_t n = 0; n < 32; n++) {
             block[n - n0] = block[n - n0] + 1.0f;
         }
     }

@@ -59,8 +59,9 @@ typedef struct {
 static void stored_apart_c_weight_conv2d_sgd_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     const stored_apart_c_weight_conv2d_sgd_args args = *(const stored_apart_c_weight_conv2d_sgd_args *)ctx;
-    for (int64_t begin = n0; begin < n0 + cols; begin += 16) {
-        const int64_t end = begin < n0 + cols - 16 ? begin + 16 : n0 + cols;
+    (void)n0, (void)cols;
+    for (int64_t begin = 0; begin < 16; begin += 16) {
+        const int64_t end = begin < 16 - 16 ? begin + 16 : 16;
         for (int64_t m = m0; m < m0 + rows; m++) {
             float *block = strip + (m - m0) * ld;
             for (int64_t n = begin; n < end; n++) {
