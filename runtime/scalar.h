@@ -61,22 +61,22 @@ MD_INLINE double md_sign(double x) {
 }
 
 /* The other operand when they are equal; NaN of either stays. gcc makes vectors of two choices, not
- * of one with two conditions. */
+ * of one with two conditions. Of a constant b one is left. */
 MD_INLINE float md_maxf(float a, float b) {
-    float most = a > b ? a : b;
-    return a != a ? a : most;
+    float most = !(a <= b) ? a : b;
+    return b != b ? b : most;
 }
 MD_INLINE float md_minf(float a, float b) {
-    float least = a < b ? a : b;
-    return a != a ? a : least;
+    float least = !(a >= b) ? a : b;
+    return b != b ? b : least;
 }
 MD_INLINE double md_max(double a, double b) {
-    double most = a > b ? a : b;
-    return a != a ? a : most;
+    double most = !(a <= b) ? a : b;
+    return b != b ? b : most;
 }
 MD_INLINE double md_min(double a, double b) {
-    double least = a < b ? a : b;
-    return a != a ? a : least;
+    double least = !(a >= b) ? a : b;
+    return b != b ? b : least;
 }
 
 /* x, or 0 where `kept` is 0. Of two choices in a row, one made of the other, gcc makes branches and
