@@ -123,6 +123,7 @@ typedef struct {
     const Arg *arg;
     const Index *at; /* the first element */
     int64_t batch, row;
+    bool written; /* too, by what may lie in its place */
 } Stream;
 typedef VEC(Stream) StreamList;
 

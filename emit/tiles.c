@@ -680,12 +680,12 @@ static void print_context(Style *s, const Tile *tile, const Needs *n) {
         const Stream *from = &tile->stream.at[i];
         int64_t bytes = (int64_t)elem_bytes(from->arg->elem);
         VEC_PUSH(s->out->arena, &values,
-                 str_printf(s->out->arena, "%s{%s, %" PRId64 ", %" PRId64 ", %" PRId64 "}",
+                 str_printf(s->out->arena, "%s{%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %d}",
                             i == 0 ? "{" : "", operand_text(s, from->arg, from->at),
-                            from->batch * bytes, from->row * bytes, bytes));
+                            from->batch * bytes, from->row * bytes, bytes, from->written));
     }
     if (tile->stream.count > 0) {
-        VEC_PUSH(s->out->arena, &values, "{NULL, 0, 0, 0}}");
+        VEC_PUSH(s->out->arena, &values, "{NULL, 0, 0, 0, 0}}");
     }
     for (int i = 0; i < s->k->arg.count; i++) {
         const Arg *arg = s->k->arg.at[i];

@@ -215,7 +215,7 @@ enum {
  * at + b * batch + m * row bytes, n elements on. NULL ends a list. */
 typedef struct {
     const void *at;
-    int64_t batch, row, elem;
+    int64_t batch, row, elem, written; /* `written`: what it stores lies there too */
 } md_tile_stream;
 
 /* The part of them that a register tile asks for while it multiplies, that of its own elements:
@@ -234,7 +234,7 @@ MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row) {
                                                       ask->n * from->elem);
         const uintptr_t end = at + (size_t)(ask->columns * from->elem);
         for (at -= at % 64; at < end; at += 64) {
-            MD_FETCH(at);
+            from->written ? MD_FETCH_OWN(at) : MD_FETCH(at);
         }
     }
 }

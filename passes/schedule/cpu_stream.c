@@ -74,10 +74,10 @@ static void add_read(void *ctx, const Expr *e) {
 static bool takes_place(const Streams *s, const Stream *to, bool *taken, int reads) {
     const int64_t size = type_count(*kernel_buf(s->b->k, to->arg)->type);
     for (int i = 0; i < reads; i++) {
-        const Stream *of = &s->to->at[i];
+        Stream *of = &s->to->at[i];
         if (!taken[i] && of->arg->elem == to->arg->elem && of->row == to->row &&
             of->batch == to->batch && type_count(*kernel_buf(s->b->k, of->arg)->type) == size) {
-            taken[i] = true;
+            taken[i] = of->written = true;
             return true;
         }
     }
@@ -93,6 +93,7 @@ static void add_written(Streams *s, const RootList *roots, int in_place) {
         if (i != in_place && root->arg != NULL && root->add == OP_CONST &&
             is_stream(s, root->arg, root->index, &stream) &&
             !takes_place(s, &stream, taken, reads)) {
+            stream.written = true;
             push_stream(s, stream);
         }
     }

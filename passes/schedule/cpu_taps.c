@@ -65,7 +65,7 @@ static void ask_for(const Ahead *a, const Arg *arg, const Index *index) {
         }
         at = index_subst(t, at, a->tap[i], index_const(t, stride > 0 ? extent - 1 : 0));
     }
-    const Stream stream = {arg, at, 0, a->lanes};
+    const Stream stream = {arg, at, 0, a->lanes, false};
     VEC_PUSH(a->b->k->arena, a->to, stream);
 }
 

@@ -82,7 +82,7 @@ static bool later_row(const Ask *x, const Expr *e, int last, Stream *stream) {
     }
     const Index *at = index_subst(t, e->index, last, index_const(t, 0));
     at = index_offset(t, at, far_turns(e->arg, across) * across);
-    *stream = (Stream){e->arg, at, 0, extent};
+    *stream = (Stream){e->arg, at, 0, extent, false};
     return true;
 }
 

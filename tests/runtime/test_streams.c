@@ -12,9 +12,10 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-/* What is asked for, in place of the instruction. */
-void note_fetch(uintptr_t at);
-#define MD_FETCH(at) note_fetch(at)
+/* What is asked for, to be read or written, in place of the instruction. */
+void note_fetch(uintptr_t at, int written);
+#define MD_FETCH(at) note_fetch(at, 0)
+#define MD_FETCH_OWN(at) note_fetch(at, 1)
 
 #include "runtime/tile_half.h"
 #include "runtime/tile_plan.h"
@@ -32,7 +33,7 @@ static uintptr_t far_at;
 static int64_t far_lines, far_outside;
 static unsigned char *far_asked;
 
-void note_fetch(uintptr_t at) {
+void note_fetch(uintptr_t at, int written) {
     if (far_asked != NULL) {
         const int64_t line = (int64_t)(at / LINE) - (int64_t)(far_at / LINE);
         if (line >= 0 && line < far_lines) {
@@ -44,7 +45,7 @@ void note_fetch(uintptr_t at) {
     }
     for (int i = 0; i < STREAMS; i++) {
         if (at >= stream_at[i] && at < stream_at[i] + STREAM) {
-            fetched[i][(at - stream_at[i]) / LINE] = 1;
+            fetched[i][(at - stream_at[i]) / LINE] = (unsigned char)(1 + written);
         }
     }
 }
@@ -65,7 +66,8 @@ static void epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t
             for (int i = 0; i < STREAMS && MD_VBYTES > 0 && t->stream[0].at != NULL; i++) {
                 const md_tile_stream *s = &t->stream[i];
                 const int64_t byte = batch * s->batch + m * s->row + n * s->elem;
-                assert_true(byte >= 0 && byte < STREAM && fetched[i][byte / LINE]);
+                assert_true(byte >= 0 && byte < STREAM);
+                assert_int_equal(fetched[i][byte / LINE], 1 + s->written);
             }
         }
     }
@@ -132,8 +134,8 @@ static void check(int along, int64_t batch, int64_t m, int64_t n, int64_t k, int
     for (int parts = 1; parts < 4; parts++) {
         const int64_t pitch = (n + 15) / 16 * LINE;
         memset(fetched, 0, sizeof fetched);
-        u.stream[0] = (md_tile_stream){(const void *)stream_at[0], m * pitch, pitch, 4};
-        u.stream[1] = (md_tile_stream){(const void *)stream_at[1], m * pitch / 2, pitch / 2, 2};
+        u.stream[0] = (md_tile_stream){(const void *)stream_at[0], m * pitch, pitch, 4, 0};
+        u.stream[1] = (md_tile_stream){(const void *)stream_at[1], m * pitch / 2, pitch / 2, 2, 1};
 #ifdef MDLC_ODD_SIZES /* sums are so short that rows are left out */
         u.stream[0].at = NULL;
 #endif

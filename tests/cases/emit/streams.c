@@ -278,8 +278,8 @@ MD_TILE_LARGE_PART(streams_wide_weight_linear_adamw, streams_wide_weight_linear_
 static void streams_wide_weight_linear_adamw(float *m_next, float *v_next, float *weight_next,
         float *panels, const float *d_linear, const float *x, const float *m, const float *v,
         const float *weight, const int64_t *step_next, md_pace *pace) {
-    streams_wide_weight_linear_adamw_args args = {{{m, 0, 2048, 4}, {v, 0, 2048, 4},
-        {weight, 0, 2048, 4}, {NULL, 0, 0, 0}}, m_next, v_next, weight_next, m, v, weight,
+    streams_wide_weight_linear_adamw_args args = {{{m, 0, 2048, 4, 1}, {v, 0, 2048, 4, 1},
+        {weight, 0, 2048, 4, 1}, {NULL, 0, 0, 0, 0}}, m_next, v_next, weight_next, m, v, weight,
         step_next};
     md_tile_run(&streams_wide_weight_linear_adamw_tile, streams_wide_weight_linear_adamw_part,
         d_linear, x, NULL, &args, panels, pace, 8);

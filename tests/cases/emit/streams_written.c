@@ -42,8 +42,8 @@ MD_TILE_LARGE_PART(streams_written_up_linear_gelu_tanh, streams_written_up_linea
 static void streams_written_up_linear_gelu_tanh(float *linear, float *gelu_tanh,
         float *gelu_tanh_2, float *panels, const float *x, const float *weight, const float *bias,
         md_pace *pace) {
-    streams_written_up_linear_gelu_tanh_args args = {{{gelu_tanh, 0, 2048, 4},
-        {gelu_tanh_2, 0, 2048, 4}, {NULL, 0, 0, 0}}, gelu_tanh, gelu_tanh_2, bias};
+    streams_written_up_linear_gelu_tanh_args args = {{{gelu_tanh, 0, 2048, 4, 1},
+        {gelu_tanh_2, 0, 2048, 4, 1}, {NULL, 0, 0, 0, 0}}, gelu_tanh, gelu_tanh_2, bias};
     md_tile_run(&streams_written_up_linear_gelu_tanh_tile,
         streams_written_up_linear_gelu_tanh_part, x, weight, linear, &args, panels, pace, 8);
 }
@@ -293,8 +293,8 @@ MD_TILE_LARGE_PART(streams_written_up_weight_linear_sgd, streams_written_up_weig
 static void streams_written_up_weight_linear_sgd(float *b_next, float *weight_next, float *panels,
         const float *d_out, const float *x, const int64_t *step_next, const float *b,
         const float *weight, md_pace *pace) {
-    streams_written_up_weight_linear_sgd_args args = {{{b, 0, 512, 4}, {weight, 0, 512, 4},
-        {NULL, 0, 0, 0}}, b_next, weight_next, step_next, b, weight};
+    streams_written_up_weight_linear_sgd_args args = {{{b, 0, 512, 4, 1}, {weight, 0, 512, 4, 1},
+        {NULL, 0, 0, 0, 0}}, b_next, weight_next, step_next, b, weight};
     md_tile_run(&streams_written_up_weight_linear_sgd_tile,
         streams_written_up_weight_linear_sgd_part, d_out, x, NULL, &args, panels, pace, 8);
 }
