@@ -131,17 +131,24 @@ typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_
 #endif
 
 /* if: fetches */
-/* MD_FETCH: asks the second-level cache for the line at an address, MD_FETCH_OWN the first-level
- * one for a line that will be written. Nothing need be there. */
+/* MD_FETCH: asks the second-level cache for the line at an address; MD_FETCH_FOR the first-level
+ * one where the line will be `written`. Nothing need be there. */
 /* if: TEMPLATE */
 #ifndef MD_FETCH
 /* end: TEMPLATE */
 #if MD_VBYTES > 0
 #define MD_FETCH(at) __builtin_prefetch((const void *)(at), 0, 2)
-#define MD_FETCH_OWN(at) __builtin_prefetch((const void *)(at), 1, 3)
+#define MD_FETCH_FOR(at, written)                                                                  \
+    do { /* clang 14 crashes over a choice of two of them */                                       \
+        if (written) {                                                                             \
+            __builtin_prefetch((const void *)(at), 1, 3);                                          \
+        } else {                                                                                   \
+            MD_FETCH(at);                                                                          \
+        }                                                                                          \
+    } while (0)
 #else
 #define MD_FETCH(at) (void)(at)
-#define MD_FETCH_OWN(at) (void)(at)
+#define MD_FETCH_FOR(at, written) (void)(at)
 #endif
 /* if: TEMPLATE */
 #endif

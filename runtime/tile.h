@@ -234,7 +234,7 @@ MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row) {
                                                       ask->n * from->elem);
         const uintptr_t end = at + (size_t)(ask->columns * from->elem);
         for (at -= at % 64; at < end; at += 64) {
-            from->written ? MD_FETCH_OWN(at) : MD_FETCH(at);
+            MD_FETCH_FOR(at, from->written);
         }
     }
 }

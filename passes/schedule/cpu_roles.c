@@ -302,10 +302,10 @@ bool tiling_roles(Tiling *p) {
     }
     /* Pairs of Y are packed for each element of the batch: rather rows that follow A alone, while
      * what is added to at each block of the sum stays near. */
-    const int64_t near = TUNED(1 << 14, 8); /* elements */
+    enum { NEAR = 1 << 14 }; /* elements */
     for (int i = 4; i < 6 && moved && product_half(p->of) != TY_ERROR; i++) {
         group_as(p, i, &moves);
-        const bool fits = !moves && p->class[ROWS].loops == 0 && p->of->count <= near;
+        const bool fits = !moves && p->class[ROWS].loops == 0 && p->of->count <= NEAR;
         best = fits && role_time(p) < least ? i : best;
         least = fits ? fmin(least, role_time(p)) : least;
     }

@@ -15,7 +15,7 @@
 /* What is asked for, to be read or written, in place of the instruction. */
 void note_fetch(uintptr_t at, int written);
 #define MD_FETCH(at) note_fetch(at, 0)
-#define MD_FETCH_OWN(at) note_fetch(at, 1)
+#define MD_FETCH_FOR(at, written) note_fetch(at, (written) != 0)
 
 #include "runtime/tile_half.h"
 #include "runtime/tile_plan.h"
