@@ -133,10 +133,12 @@ static bool group_all(Tiling *p, bool smallest, bool *moved) {
         return false;
     }
     Class *class = p->class;
+    bool rows = false;
     if (p->apart) {
         group_axes(&class[ROWS], 2, 1, true);
+    } else {
+        rows = move_to_batch(&class[ROWS], 2, smallest, &class[BATCH]);
     }
-    bool rows = !p->apart && move_to_batch(&class[ROWS], 2, smallest, &class[BATCH]);
     bool columns = move_to_batch(&class[COLUMNS], 1, smallest, &class[BATCH]);
     *moved = rows || columns;
     group_axes(&class[BATCH], 2, 0, false);
@@ -306,8 +308,11 @@ bool tiling_roles(Tiling *p) {
     for (int i = 4; i < 6 && moved && product_half(p->of) != TY_ERROR; i++) {
         group_as(p, i, &moves);
         const bool fits = !moves && p->class[ROWS].loops == 0 && p->of->count <= NEAR;
-        best = fits && role_time(p) < least ? i : best;
-        least = fits ? fmin(least, role_time(p)) : least;
+        const double time = role_time(p);
+        if (fits && time < least) {
+            best = i;
+            least = time;
+        }
     }
     group_as(p, best, &moves);
     return p->class[SUMMED].loops == 0;
