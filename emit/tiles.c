@@ -238,6 +238,11 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
         line(&s, "%s;", unused);
     }
     s.arg[tile->strip->id] = "block";
+    const md_tile plan = tile_plan(tile);
+    if (plan.is & MD_TILE_ENDS) {
+        line(&s, "cols = md_tile_ends_columns(%" PRId64 ", %" PRId64 ", cols);", plan.cols.n,
+             plan.wide);
+    }
     for (int i = 0; i < tile->body.count; i++) {
         const Stmt *st = tile->body.at[i];
         if (st->kind != STMT_FOR) {
@@ -405,7 +410,7 @@ static const char *flags_text(Arena *arena, int64_t is) {
         FLAG(HALF),   FLAG(F16),          FLAG(EXACT),         FLAG(SINGLE),   FLAG(SPAN),
         FLAG(MADE),   FLAG(WIDE_A),       FLAG(WIDE_B),        FLAG(ACROSS),   FLAG(STREAMS),
         FLAG(EARLY),  FLAG(AHEAD_UNREAD), FLAG(BEHIND_UNREAD), FLAG(TILES),    FLAG(UNDIVIDED),
-        FLAG(BATCHED), FLAG(WINOGRAD),     FLAG(WINOGRAD_SUM)};
+        FLAG(BATCHED), FLAG(WINOGRAD),     FLAG(WINOGRAD_SUM),  FLAG(ENDS)};
 #undef FLAG
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -567,6 +572,7 @@ void tile_features(Arena *arena, const Tile *tile, bool apart, uint64_t *bodies,
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "HELPED", p->is & MD_TILE_HELPED);
     add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);
+    add_feature(arena, list, "ENDS", p->is & MD_TILE_ENDS);
     add_feature(arena, list, "CLAIMED", p->is & MD_TILE_CLAIMED);
     add_feature(arena, list, "FAR", md_tile_far(p));
     add_feature(arena, list, "EARLY", p->is & MD_TILE_EARLY);

@@ -132,6 +132,11 @@ enum {
 /* In `is`: Y is the same in all batches, each panel is packed once for them (tile_batched.h). */
 enum { MD_TILE_BATCHED = 1 << 30 };
 /* end: BATCHED */
+/* if: ENDS */
+/* In `is`: each register tile is given to the epilogue as soon as it is made, which finds it, and
+ * what the tile before asked for, in the first-level cache; the strip is one tile (tile_ask.h). */
+#define MD_TILE_ENDS INT64_C(0x200000000)
+/* end: ENDS */
 /* if: WINOGRAD */
 /* X are windows of kb1 x kb1 places, 2 or 3, in tiles of 4 x 4 (tile_winograd.h). Fields with other
  * meanings: `partial` are elements for transformed weights, `group` lines of tiles that a block
@@ -209,37 +214,6 @@ enum {
 #define MD_TILE_BAND2(chunks, partial, group, at, strip, turned, slice, band, from, until)         \
     chunks, partial, group, at, strip, turned, slice, band, from, until
 /* end: BANDED */
-
-/* if: STREAMS */
-/* What an epilogue reads of memory, element by element: element (m, n) of batch b lies at
- * at + b * batch + m * row bytes, n elements on. NULL ends a list. */
-typedef struct {
-    const void *at;
-    int64_t batch, row, elem, written; /* `written`: what it stores lies there too */
-} md_tile_stream;
-
-/* The part of them that a register tile asks for while it multiplies, that of its own elements:
- * `rows` and `columns` of the epilogue from (m, n) on, a row every `pause` steps, 0: not now. */
-typedef struct {
-    const md_tile_stream *of;
-    int64_t batch, m, n, rows, columns, pause;
-} md_tile_ask;
-
-#if MD_VBYTES > 0
-/* Asks for all streams of row m + `row`. */
-MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row) {
-    for (const md_tile_stream *from = ask->of; from->at != NULL; from++) {
-        uintptr_t at = (uintptr_t)from->at + (size_t)(ask->batch * from->batch +
-                                                      (ask->m + row) * from->row +
-                                                      ask->n * from->elem);
-        const uintptr_t end = at + (size_t)(ask->columns * from->elem);
-        for (at -= at % 64; at < end; at += 64) {
-            MD_FETCH_FOR(at, from->written);
-        }
-    }
-}
-#endif
-/* end: STREAMS */
 
 /* What a part function receives. */
 typedef struct {
@@ -426,20 +400,6 @@ MD_INLINE int md_tile_turns(const md_tile *s) {
     return ((s->is & MD_TILE_SWAPPED) != 0) != ((s->is & MD_TILE_ACROSS) != 0);
 }
 
-/* if: STREAMS */
-/* What a register tile asks for over `steps` of its sum; a panel may be wider than is left. */
-MD_INLINE void md_tile_ask_of(md_tile_ask *ask, const md_tile *s, int64_t row, int64_t rows,
-                              int64_t column, int64_t width, int64_t steps) {
-    const int64_t columns = md_tile_min(width, s->cols.n - column);
-    const int turned = md_tile_turns(s);
-    ask->m = turned ? column : row;
-    ask->n = turned ? row : column;
-    ask->rows = turned ? columns : rows;
-    ask->columns = turned ? rows : columns;
-    ask->pause = steps / ask->rows;
-}
-/* end: STREAMS */
-
 /* Where the element of C lies that the epilogue has in row m, column n. */
 MD_INLINE int64_t md_tile_in_c(const md_tile *s, int64_t m, int64_t n) {
     const int64_t row = md_tile_turns(s) ? n : m, col = md_tile_turns(s) ? m : n;
@@ -598,10 +558,11 @@ typedef struct {
     int64_t nr, rm, cut, cuts, unit, big, little, count;
 } md_tile_cut;
 
+#define MD_TILE_WIDTH(wide, bytes) ((wide) == 3 && (bytes) != 64 ? 2 : (wide)) /* vectors */
 /* `lanes`: elements of a vector, `bytes` long; `many`: there are 32 registers rather than 16. */
 MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int bytes, int many) {
     md_tile_cut u;
-    int64_t nv = s->wide == 3 && bytes != 64 ? 2 : s->wide;
+    int64_t nv = MD_TILE_WIDTH(s->wide, bytes);
     int64_t mr = nv == 4 ? 3 : !many ? 6 : nv == 3 ? 8 : MD_TILE_HIGH;
     /* if: ALONG */
     if (s->is & MD_TILE_ALONG) {
@@ -625,8 +586,7 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     }
     /* end: WINOGRAD */
     u.rm = group > 1 ? s->r2.n : 64; /* rows of one i1 in a tile */
-    u.cut = group > 1 ? s->r1.n : s->r2.n;
-    u.unit = group > 1 ? s->r2.n : 1;
+    u.cut = group > 1 ? s->r1.n : s->r2.n, u.unit = group > 1 ? s->r2.n : 1;
     u.cuts = group > 1 ? (s->r1.n + group - 1) / group : (s->r2.n + mr - 1) / mr;
     u.big = (u.cut + u.cuts - 1) / u.cuts * u.unit;
     u.little = u.cut / u.cuts * u.unit;

@@ -52,7 +52,8 @@
                 again |= (int)md_tile_border_place(s, i1, i2) * 4;                                 \
                 /* end: BANDED */                                                                  \
                 /* if: STREAMS */                                                                  \
-                md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0, 0, 0};      \
+                md_tile_ask here;                                                                  \
+                here.of = (const md_tile_stream *)call->ctx, here.batch = batch;                   \
                 ask = (s->is & MD_TILE_STREAMS) && ends ? &here : NULL;                            \
                 /* end: STREAMS */                                                                 \
                 block(s, (const REAL *)call->a + i1 * s->b1.x + i2 * s->b2.x, call->b, 0, u.count, \

@@ -281,7 +281,7 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
                                  int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
                                  const uint32_t *y, int64_t width, int64_t gap, int64_t nk1,
                                  int64_t pairs, float *strip, int64_t ld, int64_t lanes, int first,
-                                 int lone, const void *ask, void *far) {
+                                 int lone, void *ask, void *far) {
     const md_vf32 zero = {0};
     (void)ask, (void)far;
     /* if: FAR */
@@ -289,7 +289,7 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     int64_t wait = soon != NULL ? soon->wait : 0;
     /* end: FAR */
     /* if: STREAMS */
-    const md_tile_ask *asked = (const md_tile_ask *)ask;
+    md_tile_ask *asked = (md_tile_ask *)ask;
     int64_t left = ask != NULL && asked->pause > 0, asking = 0;
     /* end: STREAMS */
     const md_tile_vpair none = {0};
@@ -307,7 +307,7 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
             /* if: STREAMS */
             if (ask != NULL && MD_TILE_RARELY(--left == 0 && asking < asked->rows)) {
                 left = asked->pause;
-                md_tile_ask_row(asked, asking++);
+                md_tile_ask_row(asked), asking++;
             }
             /* end: STREAMS */
             /* if: FAR */
@@ -374,7 +374,7 @@ MD_INLINE float md_tile_wide(uint32_t bits) {
 MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
                              int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
                              int64_t width, int64_t gap, int64_t nk1, int64_t pairs, float *strip,
-                             int64_t ld, int64_t lanes, int first, int lone, const void *ask,
+                             int64_t ld, int64_t lanes, int first, int lone, void *ask,
                              void *far) {
     (void)ask, (void)far;
     for (int64_t r = 0; r < rows; r++) {
@@ -617,6 +617,9 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* end: KEPT */
                 const char *yp = yq + p * nr * s->cols.y * y_bytes;
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
+                /* if: ENDS */
+                st = (s->is & MD_TILE_ENDS) && !(s->is & MD_TILE_IN_PLACE) ? strip : st;
+                /* end: ENDS */
                 int begins = first;
                 int64_t at = 0, count = pairs; /* lanes that the tile has of the block */
                 int64_t at1 = 0, runs = joined ? q1 - q : b.nk1;
@@ -634,7 +637,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* end: BANDED */
                 /* if: STREAMS */
                 if (ask != NULL) {
-                    md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
+                    md_tile_ask_of((md_tile_ask *)ask, s, u, t, t0, t1, p,
                                    q + 1 == q1 ? runs * pairs : 0);
                 }
                 /* end: STREAMS */
@@ -667,14 +670,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
             md_tile_lanes(s, panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y, \
                           b.nk1, b.nk2, (COLS), y_wide);                                           \
         }                                                                                          \
-        /* if: BANDED */                                                                           \
-        if (count <= 0) {                                                                          \
-            continue;                                                                              \
-        }                                                                                          \
-        /* end: BANDED */                                                                          \
-        if (u.big == u.little || rows == u.big) {                                                  \
+        const int all = u.big == u.little || rows == u.big;                                        \
+        if (count > 0 && all) { /* at a border there may be nothing to add */                      \
             MD_HALF_RUN(u.big);                                                                    \
-        } else {                                                                                   \
+        } else if (count > 0) {                                                                    \
             MD_HALF_RUN(u.little);                                                                 \
         }                                                                                          \
     }
@@ -683,6 +682,13 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 } else {
                     MD_HALF_PANEL(s->cols.n % nr)
                 }
+                /* if: ENDS */
+                if (s->is & MD_TILE_ENDS) {
+                    const md_tile_ask *of = (const md_tile_ask *)ask;
+                    ((md_tile_epi_f32)of->ends)((void *)of->of, of->batch, row, rows, p * nr,
+                                                md_tile_min(nr, s->cols.n - p * nr), st, ld);
+                }
+                /* end: ENDS */
 #undef MD_HALF_RUN
 #undef MD_HALF_PANEL
             }

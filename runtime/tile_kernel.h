@@ -15,6 +15,7 @@
 #include "runtime/tile_batched.h"
 #include "runtime/tile_dots.h"
 #include "runtime/tile_move.h"
+#include "runtime/tile_ask.h"
 #include "runtime/tile_early.h"
 #include "runtime/tile_turn.h"
 #include "runtime/tile_winograd.h"
@@ -73,7 +74,7 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
         int64_t ld, int64_t lanes, int64_t back, int first, const int32_t *list, int64_t ahead,    \
-        const void *ask
+        void *ask
 
 typedef void (*MD_TN(body_fn))(MD_TILE_PARAMS);
 
@@ -177,7 +178,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         int64_t due = 0, claimed = 0; /* rows, by steps of the sum */                              \
         /* end: CLAIMED */                                                                         \
         /* if: STREAMS */                                                                          \
-        const md_tile_ask *asked = (const md_tile_ask *)ask;                                       \
+        md_tile_ask *asked = (md_tile_ask *)ask;                                                   \
         int64_t left = ask != NULL && asked->pause > 0, row = 0;                                   \
         /* end: STREAMS */                                                                         \
         MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) for (int64_t i = 0; i < nk1; i++) {            \
@@ -197,7 +198,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 /* if: STREAMS */                                                                  \
                 if (ask != NULL && --left == 0 && row < asked->rows) {                             \
                     left = asked->pause;                                                           \
-                    md_tile_ask_row(asked, row++);                                                 \
+                    md_tile_ask_row(asked), row++;                                                 \
                 }                                                                                  \
                 /* end: STREAMS */                                                                 \
                 /* if: CLAIMED */                                                                  \
@@ -586,7 +587,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: BANDED */
                 /* if: STREAMS */
                 if (ask != NULL) {
-                    md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
+                    md_tile_ask_of((md_tile_ask *)ask, s, u, t, t0, t1, p,
                                    q + 1 == q1 ? runs * nk2 : 0);
                 }
                 /* end: STREAMS */
@@ -744,7 +745,9 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
         int64_t q = 0, q1 = kblocks;
         /* if: STREAMS */
-        md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0, 0, 0};
+        md_tile_ask here;
+        here.of = (const md_tile_stream *)call->ctx, here.batch = batch;
+        here.ends = (void (*)(void))epi;
         ask = s->is & MD_TILE_STREAMS ? &here : NULL;
         /* end: STREAMS */
         /* if: CHUNKS */
@@ -756,6 +759,9 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         const int64_t col = p * u.nr, cols = md_tile_min(pe * u.nr, s->cols.n) - col;
         int64_t ld = direct ? s->r2.c : s->block_cols; /* where the products go */
         MD_REAL *strip = direct ? c + row * s->r2.c + col : slice + s->strip_at;
+        /* if: ENDS */
+        ld = (s->is & MD_TILE_ENDS) && !direct ? u.nr : ld;
+        /* end: ENDS */
         /* if: CHUNKS */
         if (s->chunks > 1) {
             ld = pitch;
@@ -783,6 +789,11 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         }
         /* end: GROUPS */
         block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, adds, !direct, again, ask);
+        /* if: ENDS */
+        if (s->is & MD_TILE_ENDS) { /* which its tiles have called */
+            continue;
+        }
+        /* end: ENDS */
         /* if: CHUNKS */
         if (s->chunks > 1) {
             if (!summing) {

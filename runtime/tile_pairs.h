@@ -56,13 +56,37 @@ MD_INLINE void md_tile_pairs_beside(uint32_t *MD_RESTRICT to, const void *MD_RES
                                     int64_t from, int64_t step, int64_t n, int wide) {
     int64_t i = 0;
 #ifdef MD_TILE_ROUNDS
+    const __m512i low =
+        _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
+                         37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0); /* of two vectors */
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+    for (; !wide && i + 32 <= n; i += 32) {
+        const uint16_t *at = (const uint16_t *)y + from + i;
+        const __m512i one = _mm512_loadu_si512(at), two = _mm512_loadu_si512(at + step);
+        _mm512_storeu_si512(to + i, _mm512_permutex2var_epi16(one, low, two));
+        _mm512_storeu_si512(to + i + 16, _mm512_permutex2var_epi16(one, high, two));
+    }
+    for (; !wide && i + 16 <= n; i += 16) {
+        const uint16_t *at = (const uint16_t *)y + from + i;
+        const __m256i_u *one = (const __m256i_u *)(const void *)at;
+        const __m256i_u *two = (const __m256i_u *)(const void *)(at + step);
+        const __m512i second = _mm512_cvtepu16_epi32(_mm256_loadu_si256(two));
+        const __m512i both = _mm512_or_si512(_mm512_cvtepu16_epi32(_mm256_loadu_si256(one)),
+                                             _mm512_slli_epi32(second, 16));
+        _mm512_storeu_si512(to + i, both);
+    }
     const __m512i turn =
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    for (; wide && i < n; i += 16) {
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0); /* of halves of one */
+    for (; wide && i + 16 <= n; i += 16) {
+        const __m512i two = md_tile_round_two(y, from + i, from + i + step, 16);
+        _mm512_storeu_si512(to + i, _mm512_permutexvar_epi16(turn, two));
+    }
+    if (wide && i < n) {
         const __m512i two = md_tile_round_two(y, from + i, from + i + step, n - i);
-        const __mmask16 mask = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xFFFFu);
+        const __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
         _mm512_mask_storeu_epi32(to + i, mask, _mm512_permutexvar_epi16(turn, two));
+        return;
     }
 #endif
     for (; i + MD_LANES_F32 <= n; i += MD_LANES_F32) { /* whole vectors, however few there are */

@@ -77,6 +77,7 @@ enum {
     MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_FAR = MD_TUNED(112, 15),    /* where streams lie in cache with it, */
+    MD_TILE_ENDS_BYTES = MD_TUNED(196608, 1024), /* of such rows, where each tile ends by itself, */
     MD_TILE_BLOCK_HIGH = MD_TUNED(384, 15),   /* in place, where they share packed panels */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
@@ -651,6 +652,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     if ((p.is & MD_TILE_STREAMS) && kblocks == 1 && !inplace && !half) {
         p.block_rows = MD_TILE_BLOCK_FAR;
     }
+    /* Else of a high block what its epilogue reads and writes would leave the near cache. */
+    if ((p.is & MD_TILE_STREAMS) && half && packed && !turned && !swapped && kblocks == 1 &&
+        rows > p.block_rows && (inplace || (s.flags & MD_TILE_NO_C))) {
+        const int64_t cuts = (rows * sums * 2 + MD_TILE_ENDS_BYTES - 1) / MD_TILE_ENDS_BYTES;
+        p.is |= MD_TILE_ENDS;
+        p.block_rows = md_tile_up((rows + cuts - 1) / cuts, MD_TILE_HIGH1);
+    }
     p.block_rows = md_tile_min(p.block_rows, rows);
     if (batched) {
         const int64_t one = (run > 0 ? p.kb2 : p.kb1 * p.kb2) * panel * elem;
@@ -699,7 +707,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                       : swapped ? p.block_cols
                                 : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
     p.strip_at = p.is & MD_TILE_KEPT ? sums * width : batched ? k * p.block_cols : p.strip_at;
-    const int64_t block = p.block_rows * p.block_cols;
+    const int64_t block =
+        p.is & MD_TILE_ENDS ? MD_TILE_HIGH1 * panel : p.block_rows * p.block_cols;
     p.turned_at = p.strip_at + (p.chunks == 1 && (turned || !inplace) ? block : 0);
     int64_t end = md_tile_up(p.turned_at + (turned && !inplace ? block : 0), lanes);
     p.slice = end;

@@ -218,6 +218,22 @@ else
     skip "convolutions in f16 with narrower vectors" "this compiler knows none"
 fi
 
+# An update behind a high gradient by a weight, which each register tile ends with: the same bits with any threads and vectors.
+sed '/^model lenet/,/^}/d; /^train conv/,/^}/d; s/linear(128)/linear(768)/g; s/steps 50/steps 8/; s/K = 10/K = 64/' tests/suites/halves.mdl >"$scratch/ends.mdl"
+"$MDLC" --precision="bf16, always" "$scratch/ends.mdl" -o "$scratch/ends.c" && grep -q '_adamw_tile = {' "$scratch/ends.c" && grep -q '^    cols = md_tile_ends_columns(768, 3, cols);' "$scratch/ends.c" &&
+    grep -q 'MD_TILE_STREAMS | MD_TILE_ENDS,' "$scratch/ends.c" && lightly emitted "$scratch/ends.c" "$scratch/ends" -DMD_TILE_PAIRS=0 || fail "tiles that end" "are not there"
+run "$scratch/ends1" "$scratch/ends" --threads 1
+run "$scratch/ends3" "$scratch/ends" --threads 3
+same "tiles that end, 3 threads" "$scratch/ends1.st" "$scratch/ends3.st"
+"$MDLC" --precision=f32 "$scratch/ends.mdl" -o "$scratch/whole.c" && lightly emitted "$scratch/whole.c" "$scratch/whole" && run "$scratch/whole1" "$scratch/whole" --threads 1
+near "tiles that end and f32" "$scratch/whole1.loss" "$scratch/ends1.loss" 0.005
+if lightly emitted "$scratch/ends.c" "$scratch/narrow_ends" -DMD_TILE_PAIRS=0 -mno-avx512f 2>"$scratch/err"; then
+    run "$scratch/ends1n" "$scratch/narrow_ends" --threads 1
+    same "tiles that end with narrower vectors" "$scratch/ends1.st" "$scratch/ends1n.st"
+else
+    skip "tiles that end with narrower vectors" "this compiler knows none"
+fi
+
 # In pairs, by the instruction where there is one, else by two multiply-adds: sums in another order.
 lightly emitted "$scratch/half.c" "$scratch/pairs" -DMD_TILE_PAIRS=1 && run "$scratch/pairs1" "$scratch/pairs" --threads 1
 near "in pairs" "$scratch/half1.loss" "$scratch/pairs1.loss" 0.003
