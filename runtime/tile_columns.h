@@ -17,9 +17,10 @@ MD_FN int64_t md_tile_narrow(const md_tile *s) {
 }
 
 /* How many columns C has where every block has all of them, as those of one panel; 0: that is not
- * known. */
+ * known, as where tiles end by themselves, whose panels are narrower on some machines. */
 MD_FN int64_t md_tile_columns(const md_tile *s) {
-    const int64_t other = MD_TILE_SWAPPED | MD_TILE_ALONG | MD_TILE_DOTS | MD_TILE_WINOGRAD;
+    const int64_t other =
+        MD_TILE_SWAPPED | MD_TILE_ALONG | MD_TILE_DOTS | MD_TILE_WINOGRAD | MD_TILE_ENDS;
     const int64_t panel = s->wide * (64 / s->elem);
     return !(s->is & other) && !md_tile_turns(s) && s->cols.n <= panel ? s->cols.n : 0;
 }

@@ -18,6 +18,7 @@ void note_fetch(uintptr_t at, int written);
 #define MD_FETCH(at) note_fetch(at, 0)
 #define MD_FETCH_FOR(at, written) note_fetch(at, (written) != 0)
 
+#include "runtime/tile_columns.h"
 #include "runtime/tile_half.h"
 #include "runtime/tile_plan.h"
 
@@ -64,6 +65,7 @@ static void epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t
     Context *t = (Context *)ctx;
     if (t->plan.is & MD_TILE_ENDS) { /* what its text takes for a constant */
         assert_int_equal(md_tile_ends_columns(t->n, t->plan.wide, cols), cols);
+        assert_int_equal(md_tile_columns(&t->plan), 0);
     }
     for (int64_t m = m0; m < m0 + rows; m++) {
         for (int64_t n = n0; n < n0 + cols; n++) {
