@@ -25,7 +25,7 @@ typedef struct {
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
     int64_t ko, a_ko, b_ko;                           /* a summed axis around k0 */
     int64_t flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0;
-                    * STREAMS, BATCHED, WINOGRAD: where the plan can, it keeps that flag */
+                    * STREAMS, ENDS, BATCHED, WINOGRAD: where the plan can, it keeps that flag */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -652,11 +652,11 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     if ((p.is & MD_TILE_STREAMS) && kblocks == 1 && !inplace && !half) {
         p.block_rows = MD_TILE_BLOCK_FAR;
     }
-    /* Else of a high block what its epilogue reads and writes would leave the near cache. */
-    if ((p.is & MD_TILE_STREAMS) && half && packed && !turned && !swapped && kblocks == 1 &&
-        rows > p.block_rows && (inplace || (s.flags & MD_TILE_NO_C))) {
+    const int ends = (p.is & MD_TILE_STREAMS) && half && packed && !turned && !swapped &&
+                     kblocks == 1 && rows > p.block_rows && (inplace || (p.is & MD_TILE_NO_C));
+    p.is &= ends ? ~INT64_C(0) : ~(int64_t)MD_TILE_ENDS;
+    if (p.is & MD_TILE_ENDS) {
         const int64_t cuts = (rows * sums * 2 + MD_TILE_ENDS_BYTES - 1) / MD_TILE_ENDS_BYTES;
-        p.is |= MD_TILE_ENDS;
         p.block_rows = md_tile_up((rows + cuts - 1) / cuts, MD_TILE_HIGH1);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
@@ -707,8 +707,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                       : swapped ? p.block_cols
                                 : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
     p.strip_at = p.is & MD_TILE_KEPT ? sums * width : batched ? k * p.block_cols : p.strip_at;
-    const int64_t block =
-        p.is & MD_TILE_ENDS ? MD_TILE_HIGH1 * panel : p.block_rows * p.block_cols;
+    const int64_t block = (p.is & MD_TILE_ENDS ? MD_TILE_HIGH1 : p.block_rows) *
+                          (p.is & MD_TILE_ENDS ? panel : p.block_cols);
     p.turned_at = p.strip_at + (p.chunks == 1 && (turned || !inplace) ? block : 0);
     int64_t end = md_tile_up(p.turned_at + (turned && !inplace ? block : 0), lanes);
     p.slice = end;

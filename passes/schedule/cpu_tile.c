@@ -275,14 +275,26 @@ static bool is_plain(const Product *of) {
     return plain && of->load[0]->arg->elem == of->elem && of->load[1]->arg->elem == of->elem;
 }
 
+enum { ENDS_FROM = TUNED(12, 8) };
+
+/* Bytes of an element that the epilogue reads and writes of memory far off are so many, least: a
+ * high block of them would lie in few sets of the second-level cache. */
+static bool ends_by_tile(const Tiling *p) {
+    int64_t bytes = 0;
+    for (int i = 0; i < p->stream.count; i++) {
+        bytes += (int64_t)elem_bytes(p->stream.at[i].arg->elem);
+    }
+    return bytes >= ENDS_FROM;
+}
+
 md_tile_shape product_shape(const Tiling *p) {
-    int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
+    int64_t flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
     flags |= p->across ? MD_TILE_ACROSS : 0;
     flags |= p->stream.count > 0 ? MD_TILE_STREAMS : 0;
     Elem half = product_half(p->of);
     if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
-        flags |= half == TY_F16 ? MD_TILE_F16 : 0;
+        flags |= (half == TY_F16 ? MD_TILE_F16 : 0) | (ends_by_tile(p) ? MD_TILE_ENDS : 0);
         flags |= p->of->copy[p->swapped] ? MD_TILE_MADE : 0;
         flags |= multiplied_as(p->of, 0) != multiplied_as(p->of, 1) ? MD_TILE_EXACT : 0;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |

@@ -95,7 +95,8 @@ static void part(const md_tile_call *call, int of) {
 }
 
 /* A^T B, or with `along` A B^T, all dense. */
-static md_tile plan_of(int along, int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
+static md_tile plan_of(int along, int64_t batch, int64_t m, int64_t n, int64_t k,
+                       int64_t flags) {
     const md_tile_shape s = {.b1 = 1, .b2 = batch, .m1 = 1, .m2 = m, .n = n, .k0 = 1, .k1 = 1,
                              .k2 = k, .a_b2 = m * k, .a_m2 = along ? k : 1,
                              .a_k2 = along ? 1 : m, .b_b2 = n * k, .b_k2 = along ? 1 : n,
@@ -143,7 +144,8 @@ static void check(int along, int64_t batch, int64_t m, int64_t n, int64_t k, int
     float *a = floats(batch * m * k), *b = floats(batch * n * k), *c = floats(count);
     Context t = {.plan = plan_of(along, batch, m, n, k, flags), .m = m, .n = n,
                  .seen = floats(count)};
-    Context u = {.plan = plan_of(along, batch, m, n, k, flags | MD_TILE_STREAMS), .m = m, .n = n,
+    const int64_t asked = flags | MD_TILE_STREAMS | (flags & MD_TILE_HALF ? MD_TILE_ENDS : 0);
+    Context u = {.plan = plan_of(along, batch, m, n, k, asked), .m = m, .n = n,
                  .seen = floats(count)};
     for (int64_t i = 0; i < batch * m * k; i++) {
         a[i] = (float)(i * 7919 % 61 - 30) / 7;
