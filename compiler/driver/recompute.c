@@ -82,7 +82,9 @@ static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch,
         was[i] = *entry;
         entry->nodes[0] = entry->nodes[1] = (Arena){0};
         entry->out.at = ARENA_ARRAY(scratch, EntryOut, entry->out.count + 1);
-        memcpy(entry->out.at, was[i].out.at, sizeof(EntryOut) * (size_t)entry->out.count);
+        if (entry->out.count > 0) { /* a list of none is null */
+            memcpy(entry->out.at, was[i].out.at, sizeof(EntryOut) * (size_t)entry->out.count);
+        }
     }
     stages_run(c, module, &built, stage, STAGES_END, true);
     if (whole && !c->opt.no_main) {

@@ -180,8 +180,9 @@ enum {
 };
 
 static bool same_calls(const Plan *a, const Plan *b) {
+    const size_t bytes = sizeof *a->call.at * (size_t)a->call.count;
     return a->call.count == b->call.count &&
-           memcmp(a->call.at, b->call.at, sizeof *a->call.at * (size_t)a->call.count) == 0;
+           (bytes == 0 || memcmp(a->call.at, b->call.at, bytes) == 0); /* no calls: null */
 }
 
 static int64_t curve_touches(const Entry *entry) {
