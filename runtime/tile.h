@@ -134,7 +134,7 @@ enum { MD_TILE_BATCHED = 1 << 30 };
 /* end: BATCHED */
 /* if: ENDS */
 /* In `is`: each register tile is given to the epilogue as soon as it is made, which finds it, and
- * what the tile before asked for, in the first-level cache; the strip is one tile (tile_ask.h). */
+ * what an earlier tile asked for, in the near cache; the strip is one tile (tile_ask.h). */
 #define MD_TILE_ENDS INT64_C(0x200000000)
 /* end: ENDS */
 /* if: WINOGRAD */
@@ -558,7 +558,7 @@ typedef struct {
     int64_t nr, rm, cut, cuts, unit, big, little, count;
 } md_tile_cut;
 
-#define MD_TILE_WIDTH(wide, bytes) ((wide) == 3 && (bytes) != 64 ? 2 : (wide)) /* vectors */
+#define MD_TILE_WIDTH(wide, bytes) ((wide) == 3 && (bytes) != 64 ? 2 : (wide)) /* of a panel */
 /* `lanes`: elements of a vector, `bytes` long; `many`: there are 32 registers rather than 16. */
 MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int bytes, int many) {
     md_tile_cut u;

@@ -77,8 +77,8 @@ enum {
     MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_FAR = MD_TUNED(112, 15),    /* where streams lie in cache with it, */
-    MD_TILE_ENDS_BYTES = MD_TUNED(196608, 1024), /* of such rows, where each tile ends by itself, */
     MD_TILE_BLOCK_HIGH = MD_TUNED(384, 15),   /* in place, where they share packed panels */
+    MD_TILE_ENDS_BYTES = MD_TUNED(196608, 1024), /* bytes, packed, where each tile ends */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
     MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */

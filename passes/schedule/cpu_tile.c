@@ -277,8 +277,8 @@ static bool is_plain(const Product *of) {
 
 enum { ENDS_FROM = TUNED(12, 8) };
 
-/* Bytes of an element that the epilogue reads and writes of memory far off are so many, least: a
- * high block of them would lie in few sets of the second-level cache. */
+/* So many bytes an element does the epilogue read and write of memory far off: of a high block of
+ * them few sets of the second-level cache would hold all. */
 static bool ends_by_tile(const Tiling *p) {
     int64_t bytes = 0;
     for (int i = 0; i < p->stream.count; i++) {
