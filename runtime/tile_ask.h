@@ -18,7 +18,7 @@ typedef struct {
 enum { MD_TILE_ASKED = 8 }; /* streams, most, that tiles ask for */
 
 /* What a register tile asks for while it multiplies: of each stream the first row's address, its
- * lines, how far the next row lies; so many `rows`, one every `pause` steps, 0: nothing now. */
+ * lines, how far the next row lies; so many `rows` more, one every `pause` steps, 0: none now. */
 typedef struct {
     const md_tile_stream *of; /* ctx begins with them */
     int64_t batch, rows, pause;
@@ -33,6 +33,7 @@ typedef struct {
 #if MD_VBYTES > 0
 /* Asks for the next row of all streams; as many lines as a panel of floats has without a loop. */
 MD_INLINE void md_tile_ask_row(md_tile_ask *ask) {
+    ask->rows--;
     for (int i = 0; i < ask->streams; i++) {
         const uintptr_t at = ask->stream[i].at;
         const int64_t lines = ask->stream[i].lines;

@@ -290,7 +290,7 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     /* end: FAR */
     /* if: STREAMS */
     md_tile_ask *asked = (md_tile_ask *)ask;
-    int64_t left = ask != NULL && asked->pause > 0, asking = 0;
+    int64_t left = ask != NULL && asked->pause > 0;
     /* end: STREAMS */
     const md_tile_vpair none = {0};
     md_vf32 c[MD_TILE_HIGH1][4];
@@ -305,9 +305,9 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
             /* if: STREAMS */
-            if (ask != NULL && MD_TILE_RARELY(--left == 0 && asking < asked->rows)) {
+            if (ask != NULL && MD_TILE_RARELY(--left == 0 && asked->rows > 0)) {
                 left = asked->pause;
-                md_tile_ask_row(asked), asking++;
+                md_tile_ask_row(asked);
             }
             /* end: STREAMS */
             /* if: FAR */

@@ -179,7 +179,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         /* end: CLAIMED */                                                                         \
         /* if: STREAMS */                                                                          \
         md_tile_ask *asked = (md_tile_ask *)ask;                                                   \
-        int64_t left = ask != NULL && asked->pause > 0, row = 0;                                   \
+        int64_t left = ask != NULL && asked->pause > 0;                                            \
         /* end: STREAMS */                                                                         \
         MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) for (int64_t i = 0; i < nk1; i++) {            \
             const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
@@ -196,9 +196,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                     MD_AHEAD(q, ahead * yk2 + v * MD_LANES);                                       \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
-                if (ask != NULL && --left == 0 && row < asked->rows) {                             \
+                if (ask != NULL && --left == 0 && asked->rows > 0) {                               \
                     left = asked->pause;                                                           \
-                    md_tile_ask_row(asked), row++;                                                 \
+                    md_tile_ask_row(asked);                                                        \
                 }                                                                                  \
                 /* end: STREAMS */                                                                 \
                 /* if: CLAIMED */                                                                  \

@@ -78,15 +78,10 @@ MD_INLINE void md_tile_pairs_beside(uint32_t *MD_RESTRICT to, const void *MD_RES
     const __m512i turn =
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                          21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0); /* of halves of one */
-    for (; wide && i + 16 <= n; i += 16) {
-        const __m512i two = md_tile_round_two(y, from + i, from + i + step, 16);
-        _mm512_storeu_si512(to + i, _mm512_permutexvar_epi16(turn, two));
-    }
-    if (wide && i < n) {
+    for (; wide && i < n; i += 16) {
         const __m512i two = md_tile_round_two(y, from + i, from + i + step, n - i);
-        const __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
+        const __mmask16 mask = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xFFFFu);
         _mm512_mask_storeu_epi32(to + i, mask, _mm512_permutexvar_epi16(turn, two));
-        return;
     }
 #endif
     for (; i + MD_LANES_F32 <= n; i += MD_LANES_F32) { /* whole vectors, however few there are */

@@ -294,7 +294,8 @@ md_tile_shape product_shape(const Tiling *p) {
     Elem half = product_half(p->of);
     if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
-        flags |= (half == TY_F16 ? MD_TILE_F16 : 0) | (ends_by_tile(p) ? MD_TILE_ENDS : 0);
+        flags |= half == TY_F16 ? MD_TILE_F16 : 0;
+        flags |= ends_by_tile(p) ? MD_TILE_ENDS : 0;
         flags |= p->of->copy[p->swapped] ? MD_TILE_MADE : 0;
         flags |= multiplied_as(p->of, 0) != multiplied_as(p->of, 1) ? MD_TILE_EXACT : 0;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |

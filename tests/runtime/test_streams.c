@@ -130,13 +130,12 @@ static void run(Context *t, const void *a, const void *b, float *c, int parts) {
 static int turned, ended; /* plans whose strips are transposed, whose tiles end by themselves */
 
 /* The elements of `x`, in their place, as bfloat16: they are few bits wide. */
-static void *halved(float *x, int64_t n) {
+static void halved(float *x, int64_t n) {
     uint16_t *to = (uint16_t *)(void *)x;
     for (int64_t i = 0; i < n; i++) {
         const uint16_t bits = md_to_bf16(x[i]);
         memcpy(to + i, &bits, sizeof bits);
     }
-    return to;
 }
 
 static void check(int along, int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
