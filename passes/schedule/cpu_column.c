@@ -113,7 +113,7 @@ static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     if (turns->n == 0 || n < 2) {
         return false;
     }
-    Turns outer = *turns, shared = {.n = nest_taps_loops(b, turns, c->v->axis[n - 1], roots)};
+    Turns outer = *turns, shared = {.n = nest_taps_loops(b, turns, c->v, roots)};
     outer.n -= shared.n;
     memcpy(shared.at, turns->at + outer.n, sizeof *shared.at * (size_t)shared.n);
     const int around = nest_taps_around(b, &turns->at[turns->n - 1], c->v->axis, n - 1, roots);

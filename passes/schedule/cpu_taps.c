@@ -14,13 +14,15 @@
 enum {
     TAPS = TUNED(27, 9),         /* most places of a window, of 32 registers */
     TAPS_BESIDE = TUNED(64, 12), /* of one that several sums go through side by side */
-    TAPS_TWICE = TUNED(12, 4), /* most of which two registers run along the picture side by side */
-    TAPS_LEAST = 4,            /* fewer are soon loaded and stored */
-    TAP_TURNS = 8,             /* most along one axis: what MD_UNROLL writes out */
-    TURNS_LEAST = TUNED(4, 2), /* of the loop that shares them */
-    NEAR = TUNED(1 << 17, 64), /* bytes of all turns of two loops, which both share them */
-    PLACES = TUNED(8, 3),      /* most sums of a window side by side, */
-    PLACES_LEAST = TUNED(4, 2) /* fewest */
+    TAPS_TWICE = TUNED(12, 4),  /* most of which two registers run along the picture side by side */
+    TAPS_LEAST = 4,             /* fewer are soon loaded and stored */
+    TAP_TURNS = 8,              /* most along one axis: what MD_UNROLL writes out */
+    TURNS_LEAST = TUNED(4, 2),  /* of the loop that shares them */
+    NEAR = TUNED(1 << 17, 64),  /* bytes of all turns of two loops, which both share them, */
+    LINES = TUNED(1 << 15, 64), /* unless the lines of a window are less, */
+    TURNS_MANY = TUNED(16, 4),  /* and so many turns go along one of them */
+    PLACES = TUNED(8, 3),       /* most sums of a window side by side, */
+    PLACES_LEAST = TUNED(4, 2)  /* fewest */
 };
 
 /* Loads without a condition, along `last` or apart from it, and what is computed of them. */
@@ -92,17 +94,42 @@ static int64_t places_of(const KernelBuild *b, const Turn *turn, const Root *roo
     return 1;
 }
 
-int nest_taps_loops(const KernelBuild *b, const Turns *turns, int last, const RootList *roots) {
-    int64_t bytes = b->k->axis[last].extent * (int64_t)elem_bytes(roots->at[0].arg->elem);
-    int n = 0;
-    while (n < turns->n && n < 2) {
-        bytes *= turns->at[turns->n - 1 - n].trip;
-        if (n > 0 && bytes > NEAR) {
-            break;
-        }
-        n++;
+/* The lines that windows of one turn reach: what a load goes through while `turn` stands still. */
+typedef struct {
+    const KernelBuild *b;
+    AxisSet inside;
+    int turn;
+    int64_t bytes;
+} Reached;
+
+static void add_reached(void *ctx, const Expr *e) {
+    Reached *x = ctx;
+    int64_t stride, count = 1;
+    if (!index_stride(e->index, x->turn, &stride) || stride == 0) {
+        return;
     }
-    return n;
+    for (int a = 0; a < x->b->k->naxis; a++) {
+        if (x->inside >> a & 1 && index_stride(e->index, a, &stride)) {
+            count += (x->b->k->axis[a].extent - 1) * (stride < 0 ? -stride : stride);
+        }
+    }
+    const int64_t bytes = count * (int64_t)elem_bytes(e->arg->elem);
+    x->bytes = bytes > x->bytes ? bytes : x->bytes;
+}
+
+int nest_taps_loops(const KernelBuild *b, const Turns *turns, const Radix *v,
+                    const RootList *roots) {
+    if (turns->n < 2) {
+        return turns->n;
+    }
+    const Turn *one = &turns->at[turns->n - 1], *other = &turns->at[turns->n - 2];
+    const int last = v->axis[space_axes(v) - 1];
+    Reached x = {b, axes_with((AxisSet)1 << one->axis, v->axis, space_axes(v)), other->axis, 0};
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    product_loads(roots->at[0].value, seen, add_reached, &x);
+    const int64_t each = b->k->axis[last].extent * (int64_t)elem_bytes(roots->at[0].arg->elem);
+    const bool lines = one->trip >= TURNS_MANY && x.bytes <= LINES;
+    return !lines && count_add(0, each, one->trip * other->trip) <= NEAR ? 2 : 1;
 }
 
 int nest_taps_around(const KernelBuild *b, const Turn *turn, const int *tap, int n,

@@ -3,6 +3,8 @@
  * loops ask for; changes no values. */
 #include "passes/schedule/reach.h"
 
+enum { WORK = 4 }; /* instructions an element while memory hands a thread a byte */
+
 /* The loop with the most turns in the statements, vector loops aside, and the loops around it. */
 typedef struct {
     Stmt *at[AXES_MAX];
@@ -39,35 +41,108 @@ static bool asks_for(const StmtList *list, const Arg *arg) {
     return asks;
 }
 
-void ask_for_next(Kernel *k, Arena *scratch, int axis, const StmtList *first,
-                  const StmtList *second) {
-    Path here = {.turns = 1}, path = {.turns = 1};
-    most_turns(k, second, &here, &path);
+static void drop_asks(const StmtList *list, const Arg *arg) {
+    for (int i = 0; i < list->count; i++) {
+        Stmt *s = list->at[i];
+        int kept = 0;
+        for (int m = 0; m < s->ahead.count; m++) {
+            if (s->ahead.at[m].arg != arg) {
+                s->ahead.at[kept++] = s->ahead.at[m];
+            }
+        }
+        s->ahead.count = kept;
+        drop_asks(&s->body, arg);
+    }
+}
+
+/* What the statements touch while `axis` is at one of its turns. */
+static Sites turn_sites(const Kernel *k, Arena *scratch, int axis, const StmtList *list) {
     Sites s = sites_of(k, scratch, NULL, NULL, 0);
     s.axis[axis] = (Reach){.known = true, .mul = 1};
-    list_sites(&s, first, scratch);
-    const Index *turn = index_const(&k->index, 0);
+    list_sites(&s, list, scratch);
+    return s;
+}
+
+/* In `at_work`, asks for what of the argument the next turn of `axis` touches: the statements that
+ * s is of. False: that is not known, or too little. */
+static bool ask(Kernel *k, const Sites *s, int axis, const Arg *arg, const StmtList *at_work) {
+    const Touched *t = &s->arg[arg->id];
+    Path here = {.turns = 1}, path = {.turns = 1};
+    most_turns(k, at_work, &here, &path);
+    const int64_t each = (t->at.mul + path.turns - 1) / path.turns;
+    if (path.n == 0 || !t->index || t->odd || !far_arg(k, arg) ||
+        each * (int64_t)elem_bytes(arg->elem) < MD_ALIGN) {
+        return false;
+    }
+    const Index *turn = index_const(&k->index, 0), *at = t->index;
     for (int i = 0; i < path.n; i++) {
         turn = index_scale(&k->index, turn, k->axis[path.at[i]->axis].extent);
         turn = index_add(&k->index, turn, kernel_axis_index(k, path.at[i]->axis));
     }
-    for (int i = 0; i < k->arg.count && path.n > 0; i++) {
+    for (int a = 0; a < k->naxis; a++) { /* of the loops inside of the turn */
+        const bool inside = a != axis && s->axis[a].inside;
+        at = inside ? index_subst(&k->index, at, a, index_const(&k->index, 0)) : at;
+    }
+    at = index_offset(&k->index, at, t->at.lo - at->base + t->at.mul);
+    at = index_add(&k->index, at, index_scale(&k->index, turn, each));
+    const Stream stream = {.arg = arg, .at = at, .row = each};
+    VEC_PUSH_FROM(k->arena, &path.at[path.n - 1]->ahead, stream, 2);
+    return true;
+}
+
+void ask_for_next(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+                  const StmtList *second) {
+    const Sites s = turn_sites(k, scratch, axis, first);
+    for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
-        const Touched *t = &s.arg[arg->id];
-        const int64_t each = (t->at.mul + path.turns - 1) / path.turns;
-        const int64_t bytes = (int64_t)elem_bytes(arg->elem);
-        if (!t->load || t->store || t->odd || each * bytes < MD_ALIGN || !far_arg(k, arg) ||
-            asks_for(first, arg)) {
-            continue;
+        if (s.arg[arg->id].load && !s.arg[arg->id].store && !asks_for(first, arg)) {
+            (void)ask(k, &s, axis, arg, second);
         }
-        const Index *at = t->index;
-        for (int a = 0; a < k->naxis; a++) { /* of the loops inside of the turn */
-            const bool inside = a != axis && s.axis[a].inside;
-            at = inside ? index_subst(&k->index, at, a, index_const(&k->index, 0)) : at;
+    }
+}
+
+/* --- two loops that take turns ---------------------------------------------------------------- */
+
+/* Vector instructions of the statements, and bytes that these ask for. A sum stays in a register,
+ * and reads memory as it multiplies and adds. */
+typedef struct {
+    int64_t work, bytes;
+} Busy;
+
+static Busy busy_of(const Kernel *k, const StmtList *list) {
+    Busy sum = {0, 0};
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        int64_t times = 1;
+        Busy one = {1, 0};
+        if (s->kind == STMT_FOR) {
+            one = busy_of(k, &s->body);
+            times = s->begin && s->span > 0 ? s->span : k->axis[s->axis].extent;
+        } else if (s->kind == STMT_STORE) {
+            one.work = s->add == OP_CONST ? 2 + s->expr->cost : 1 + s->expr->cost / 2;
         }
-        at = index_offset(&k->index, at, t->at.lo - at->base + t->at.mul);
-        at = index_add(&k->index, at, index_scale(&k->index, turn, each));
-        const Stream stream = {.arg = arg, .at = at, .row = each};
-        VEC_PUSH_FROM(k->arena, &path.at[path.n - 1]->ahead, stream, 2);
+        for (int m = 0; m < s->ahead.count; m++) {
+            const Stream *of = &s->ahead.at[m];
+            one.bytes = count_add(one.bytes, of->row, (int64_t)elem_bytes(of->arg->elem));
+        }
+        sum.work = count_add(sum.work, times, one.work);
+        sum.bytes = count_add(sum.bytes, times, one.bytes);
+    }
+    return sum;
+}
+
+void ask_in_turn(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+                 const StmtList *second) {
+    ask_for_next(k, scratch, axis, first, second);
+    const Sites s = turn_sites(k, scratch, axis, second);
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        const Busy x = busy_of(k, first), y = busy_of(k, second);
+        const int64_t bytes = count_add(0, s.arg[arg->id].at.mul, (int64_t)elem_bytes(arg->elem));
+        if (asks_for(second, arg) && bytes >= y.bytes / 2 &&
+            count_add(0, count_add(x.bytes, 1, bytes), WORK) <= x.work &&
+            ask(k, &s, axis, arg, first)) {
+            drop_asks(second, arg);
+        }
     }
 }

@@ -51,7 +51,7 @@ static void touch(Sites *s, const Arg *arg, const Index *index, bool store) {
     Touched *t = &s->arg[arg->id];
     const Reach at = index_reach(s, index);
     const bool first = !t->load && !t->store;
-    t->index = !store && !t->index ? index : t->index;
+    t->index = t->index ? t->index : index;
     t->load = t->load || !store;
     t->store = t->store || store;
     if (!at.known || at.mul <= 0 || (!first && at.mul != t->at.mul)) {

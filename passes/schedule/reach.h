@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     bool load, store, odd; /* odd: not by slices */
     Reach at;
-    const Index *index; /* of its first load */
+    const Index *index; /* of what touches it first */
 } Touched;
 
 typedef struct {
@@ -59,5 +59,9 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list);
  * asked for: memory would rest meanwhile, and be waited for then. */
 void ask_for_next(Kernel *k, Arena *scratch, int axis, const StmtList *first,
                   const StmtList *second);
+/* The same of two loops that take turns: while each of them is at work, so that memory never rests,
+ * for what the other one touches then. */
+void ask_in_turn(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+                 const StmtList *second);
 
 #endif

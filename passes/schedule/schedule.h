@@ -222,8 +222,9 @@ void far_functions(KernelBuild *b, Stmt *loop, AxisSet around, const RootList *r
  * nest_taps gets, to fit registers. */
 int nest_taps_around(const KernelBuild *b, const Turn *turn, const int *tap, int n,
                      const RootList *roots);
-/* How many of the last loops of a sum that adds to a window of vectors along `last` share these. */
-int nest_taps_loops(const KernelBuild *b, const Turns *turns, int last, const RootList *roots);
+/* How many of the last loops of a sum that adds to a window of vectors share these. */
+int nest_taps_loops(const KernelBuild *b, const Turns *turns, const Radix *v,
+                    const RootList *roots);
 /* Loops that add the few terms of a window, or add to the few sums of one, along the vector axis
  * `last`: the places of the window (`tap`, axes) are written out, and a loop over one register of
  * `last` at a time runs around the turns, so that what does not depend on them stays in registers,

@@ -18,7 +18,7 @@
 
 /* What the statements of an entry are made of. */
 typedef struct {
-    int tiles, loops, parallel, unrolled, ahead;
+    int tiles, loops, parallel, unrolled, ahead, most_ahead;
     int64_t own; /* elements of workspaces of which each thread has its own */
 } Shape;
 
@@ -35,8 +35,18 @@ static void count_list(const StmtList *list, AxisSet open, Shape *shape) {
         shape->parallel += s->kind == STMT_FOR && s->parallel > 0;
         shape->unrolled += s->unroll;
         shape->ahead += s->ahead.count;
+        shape->most_ahead = s->ahead.count > shape->most_ahead ? s->ahead.count : shape->most_ahead;
         count_list(&s->body, inside, shape);
     }
+}
+
+/* Elements of workspaces of which each thread has its own. */
+static int64_t own_in(const Kernel *k) {
+    int64_t own = 0;
+    for (int i = 0; i < k->arg.count; i++) {
+        own += k->arg.at[i]->thread ? k->arg.at[i]->part : 0;
+    }
+    return own;
 }
 
 /* The statements of the one kernel of a compiled text. */
@@ -47,9 +57,7 @@ static Shape shape_in(Dumped *m, const Program *p) {
     assert_int_equal(e->step.count, 1);
     const Kernel *k = e->step.at[0]->kernel;
     count_list(&k->body, 0, &shape);
-    for (int i = 0; i < k->arg.count; i++) {
-        shape.own += k->arg.at[i]->thread ? k->arg.at[i]->part : 0;
-    }
+    shape.own = own_in(k);
     dumped_done(m);
     return shape;
 }
@@ -262,6 +270,28 @@ static void test_slices(void **state) {
     assert_int_equal(shape.ahead, ODD_SIZES ? 3 : 2);
 }
 
+/* Who makes the lines of windows asks for the result's, where it has much to do meanwhile; else the
+ * windows ask for all. */
+static void test_asks_in_turn(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    const char *made[] = {"max(x[b, i, j, c], 0)",
+                          "max((x[b, i, j, c] - m[c]) * r[c] * g[c] + a[c], 0)"};
+    for (int busy = 0; busy < 2; busy++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "entry f(x: [24, 32, 32, 64], w: [3, 3, 64], m: [64], r: [64], g: [64], a: [64]) "
+                 "{\n    z[b, i, j, c] = %s;\n"
+                 "    y[b, i < 32, j < 32, c] = sum[p < 3, q < 3] (z[b, i + p - 1, j + q - 1, c] "
+                 "else 0) * w[p, q, c];\n    return y;\n}\n",
+                 made[busy]);
+        const Shape shape = shape_of(text, &target_cpu);
+        assert_int_equal(shape.own, 3 * 34 * 64);
+        assert_int_equal(shape.ahead, 2);
+        assert_int_equal(shape.most_ahead, busy ? 1 : 2);
+    }
+}
+
 /* The elements of a sample's copy that are there at a time, for windows of `k` x `k`. */
 static int64_t own_of(int k, int stride, int dilation) {
     char text[512];
@@ -282,6 +312,35 @@ static void test_lines(void **state) {
     assert_int_equal(own_of(3, 2, 1), 3 * 31 * 64);
     assert_int_equal(own_of(5, 1, 1), 28 * 34 * 64);
     assert_int_equal(own_of(3, 1, 2), 28 * 34 * 64);
+}
+
+/* The gradient by a window's numbers keeps its sums in registers along a line of many places, and a
+ * window's lines are there at a time; along short lines, or where a window fills the first-level
+ * cache, through the whole picture. */
+static void test_lines_of_sums(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    const struct {
+        int side, channels;
+        bool lines;
+    } of[] = {{16, 128, true}, {16, 64, true}, {8, 128, false}, {10, 256, false}};
+    for (int i = 0; i < 4; i++) {
+        char text[512];
+        const int side = of[i].side, c = of[i].channels;
+        snprintf(text, sizeof text,
+                 "entry f(x: [32, %d, %d, %d], w: [3, 3, %d]) {\n    z = max(x, 0);\n"
+                 "    y[b, i < %d, j < %d, c] = sum[p, q] (z[b, i + p - 1, j + q - 1, c] else 0) "
+                 "* w[p, q, c];\n    return grad(sum(y^3), w);\n}\n",
+                 side, side, c, c, side, side);
+        Dumped m;
+        const Program *p = compiled_target(&m, text, &target_cpu);
+        assert_non_null(p);
+        const ProgramEntry *e = p->entry.at[p->entry.count - 1];
+        assert_int_equal(e->step.count, 2); /* the cotangent, and the gradient */
+        const int64_t own = own_in(e->step.at[1]->kernel);
+        assert_int_equal(own == 3 * (side + 2) * c, of[i].lines);
+        dumped_done(&m);
+    }
 }
 
 /* The rows of a sum of far memory, in parts, are added up slice by slice: what a turn asks for is
@@ -495,7 +554,9 @@ int main(void) {
         cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_asks_in_turn),
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_lines_of_sums),
         cmocka_unit_test(test_slices_of_sums),
         cmocka_unit_test(test_places_of_loops),
         cmocka_unit_test(test_launches),
