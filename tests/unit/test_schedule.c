@@ -270,25 +270,30 @@ static void test_slices(void **state) {
     assert_int_equal(shape.ahead, ODD_SIZES ? 3 : 2);
 }
 
-/* Who makes the lines of windows asks for the result's, where it has much to do meanwhile; else the
- * windows ask for all. */
+/* Who makes the lines of windows asks for the result's, where it has much to do meanwhile and these
+ * are half of what is asked for; else the windows ask for all. */
 static void test_asks_in_turn(void **state) {
     (void)state;
     needs_usual_sizes();
-    const char *made[] = {"max(x[b, i, j, c], 0)",
-                          "max((x[b, i, j, c] - m[c]) * r[c] * g[c] + a[c], 0)"};
-    for (int busy = 0; busy < 2; busy++) {
+    const char *little = "max(x[b, i, j, c], 0)";
+    const char *much = "max((x[b, i, j, c] - m[c]) * r[c] * g[c] + a[c], 0)";
+    const struct {
+        const char *made;
+        int step, most;
+    } of[] = {{little, 1, 2}, {much, 1, 1}, {much, 2, 2}};
+    for (int i = 0; i < 3; i++) {
         char text[512];
+        const int step = of[i].step, side = 32 / step;
         snprintf(text, sizeof text,
                  "entry f(x: [24, 32, 32, 64], w: [3, 3, 64], m: [64], r: [64], g: [64], a: [64]) "
-                 "{\n    z[b, i, j, c] = %s;\n"
-                 "    y[b, i < 32, j < 32, c] = sum[p < 3, q < 3] (z[b, i + p - 1, j + q - 1, c] "
-                 "else 0) * w[p, q, c];\n    return y;\n}\n",
-                 made[busy]);
+                 "{\n    z[b, i, j, c] = %s;\n    y[b, i < %d, j < %d, c] = sum[p < 3, q < 3] "
+                 "(z[b, %d * i + p - 1, %d * j + q - 1, c] else 0) * w[p, q, c];\n"
+                 "    return y;\n}\n",
+                 of[i].made, side, side, step, step);
         const Shape shape = shape_of(text, &target_cpu);
-        assert_int_equal(shape.own, 3 * 34 * 64);
+        assert_int_equal(shape.own, 3 * (step * (side - 1) + 3) * 64);
         assert_int_equal(shape.ahead, 2);
-        assert_int_equal(shape.most_ahead, busy ? 1 : 2);
+        assert_int_equal(shape.most_ahead, of[i].most);
     }
 }
 
@@ -321,24 +326,24 @@ static void test_lines_of_sums(void **state) {
     (void)state;
     needs_usual_sizes();
     const struct {
-        int side, channels;
+        int side, channels, step;
         bool lines;
-    } of[] = {{16, 128, true}, {16, 64, true}, {8, 128, false}, {10, 256, false}};
+    } of[] = {{16, 128, 1, true}, {16, 64, 2, true}, {8, 128, 1, false}, {16, 128, 2, false}};
     for (int i = 0; i < 4; i++) {
         char text[512];
-        const int side = of[i].side, c = of[i].channels;
+        const int side = of[i].side, c = of[i].channels, step = of[i].step;
         snprintf(text, sizeof text,
                  "entry f(x: [32, %d, %d, %d], w: [3, 3, %d]) {\n    z = max(x, 0);\n"
-                 "    y[b, i < %d, j < %d, c] = sum[p, q] (z[b, i + p - 1, j + q - 1, c] else 0) "
-                 "* w[p, q, c];\n    return grad(sum(y^3), w);\n}\n",
-                 side, side, c, c, side, side);
+                 "    y[b, i < %d, j < %d, c] = sum[p, q] (z[b, %d * i + p - 1, %d * j + q - 1, c] "
+                 "else 0) * w[p, q, c];\n    return grad(sum(y^3), w);\n}\n",
+                 side * step, side * step, c, c, side, side, step, step);
         Dumped m;
         const Program *p = compiled_target(&m, text, &target_cpu);
         assert_non_null(p);
         const ProgramEntry *e = p->entry.at[p->entry.count - 1];
         assert_int_equal(e->step.count, 2); /* the cotangent, and the gradient */
         const int64_t own = own_in(e->step.at[1]->kernel);
-        assert_int_equal(own == 3 * (side + 2) * c, of[i].lines);
+        assert_int_equal(own == 3 * (step * (side - 1) + 3) * c, of[i].lines);
         dumped_done(&m);
     }
 }
