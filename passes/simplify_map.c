@@ -326,6 +326,12 @@ static Node *logic_rule(Graph *g, const Node *n, Node *const *in) {
     return in[0] == in[1] ? in[0] : NULL;
 }
 
+/* Not of floats: NaN. */
+static Node *compare_rule(Graph *g, const Node *n, Node *const *in) {
+    const bool same = in[0] == in[1] && !elem_is_float(in[0]->type->elem);
+    return same ? node_full(g, *n->type, n->op != OP_LT) : NULL;
+}
+
 static Node *not_rule(Graph *g, const Node *n, Node *const *in) {
     (void)g, (void)n;
     return in[0]->op == OP_NOT ? in[0]->in[0] : NULL;
@@ -371,11 +377,10 @@ static Node *round_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 const SimplifyRow simplify_maps[] = {
-    {OP_ADD, add_rule},       {OP_ADD, add_pads},     {OP_ADD, int_offset},
-    {OP_SUB, int_offset},     {OP_SUB, sub_rule},     {OP_MUL, mul_rule},
-    {OP_DIV, div_rule},       {OP_NEG, neg_rule},     {OP_POW, pow_rule},
-    {OP_SELECT, select_rule}, {OP_MIN, extreme_rule}, {OP_MAX, extreme_rule},
-    {OP_AND, logic_rule},     {OP_OR, logic_rule},    {OP_NOT, not_rule},
-    {OP_CAST, cast_rule},     {OP_BF16, round_rule},  {OP_F16, round_rule},
-    {OP_COUNT, narrow_map}, {OP_COUNT, NULL},
+    {OP_ADD, add_rule},    {OP_ADD, add_pads},       {OP_ADD, int_offset},   {OP_SUB, int_offset},
+    {OP_SUB, sub_rule},    {OP_MUL, mul_rule},       {OP_DIV, div_rule},     {OP_NEG, neg_rule},
+    {OP_POW, pow_rule},    {OP_SELECT, select_rule}, {OP_MIN, extreme_rule}, {OP_MAX, extreme_rule},
+    {OP_AND, logic_rule},  {OP_OR, logic_rule},      {OP_NOT, not_rule},     {OP_LT, compare_rule},
+    {OP_LE, compare_rule}, {OP_EQ, compare_rule},    {OP_CAST, cast_rule},   {OP_BF16, round_rule},
+    {OP_F16, round_rule},  {OP_COUNT, narrow_map},   {OP_COUNT, NULL},
 };

@@ -225,6 +225,9 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       node_select(p->g, p->cond, num(p, 1), node_select(p->g, p->cond, p->x, p->y)))               \
     P("min(x, x)", SAME, m2(p, OP_MIN, p->x, p->x))                                                \
     P("max(x, x)", SAME, m2(p, OP_MAX, p->x, p->x))                                                \
+    P("k <= k", SAME, m2(p, OP_LE, p->k, p->k))                                                    \
+    P("k < k", SAME, m2(p, OP_LT, p->k, p->k))                                                     \
+    P("k == k", SAME, m2(p, OP_EQ, p->k, p->k))                                                    \
     P("c and false", SAME, m2(p, OP_AND, p->cond, flag(p, false)))                                 \
     P("c and true", SAME, m2(p, OP_AND, p->cond, flag(p, true)))                                   \
     P("c or true", SAME, m2(p, OP_OR, p->cond, flag(p, true)))                                     \
