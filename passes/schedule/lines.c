@@ -117,7 +117,7 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
     }
     stmts_apart(k, &before);
     stmts_apart(k, &made);
-    ask_in_turn(k, scratch, l.read->axis, &made, &window);
+    ask_in_turn(k, scratch, l.read, &made, &window);
     l.read->body = (StmtList){0};
     list_append(k, &l.read->body, &made);
     list_append(k, &l.read->body, &window);

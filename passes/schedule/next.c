@@ -55,23 +55,17 @@ static void drop_asks(const StmtList *list, const Arg *arg) {
     }
 }
 
-/* What the statements touch while `axis` is at one of its turns. */
-static Sites turn_sites(const Kernel *k, Arena *scratch, int axis, const StmtList *list) {
-    Sites s = sites_of(k, scratch, NULL, NULL, 0);
-    s.axis[axis] = (Reach){.known = true, .mul = 1};
-    list_sites(&s, list, scratch);
-    return s;
-}
-
-/* In `at_work`, asks for what of the argument the next turn of `axis` touches: the statements that
- * s is of. False: that is not known, or too little. */
+/* In `at_work`, asks for what of the argument the next turn of a loop over `axis` touches, by the
+ * sites of its turns. False: that is not known, or too little. */
 static bool ask(Kernel *k, const Sites *s, int axis, const Arg *arg, const StmtList *at_work) {
     const Touched *t = &s->arg[arg->id];
+    if (!t->index || t->odd || !far_arg(k, arg)) {
+        return false;
+    }
     Path here = {.turns = 1}, path = {.turns = 1};
     most_turns(k, at_work, &here, &path);
     const int64_t each = (t->at.mul + path.turns - 1) / path.turns;
-    if (path.n == 0 || !t->index || t->odd || !far_arg(k, arg) ||
-        each * (int64_t)elem_bytes(arg->elem) < MD_ALIGN) {
+    if (path.n == 0 || each * (int64_t)elem_bytes(arg->elem) < MD_ALIGN) {
         return false;
     }
     const Index *turn = index_const(&k->index, 0), *at = t->index;
@@ -90,13 +84,13 @@ static bool ask(Kernel *k, const Sites *s, int axis, const Arg *arg, const StmtL
     return true;
 }
 
-void ask_for_next(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+void ask_for_next(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *first,
                   const StmtList *second) {
-    const Sites s = turn_sites(k, scratch, axis, first);
+    const Sites s = sites_of(k, scratch, first, loop, 1);
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (s.arg[arg->id].load && !s.arg[arg->id].store && !asks_for(first, arg)) {
-            (void)ask(k, &s, axis, arg, second);
+            (void)ask(k, &s, loop->axis, arg, second);
         }
     }
 }
@@ -117,7 +111,7 @@ static Busy busy_of(const Kernel *k, const StmtList *list) {
         Busy one = {1, 0};
         if (s->kind == STMT_FOR) {
             one = busy_of(k, &s->body);
-            times = s->begin && s->span > 0 ? s->span : k->axis[s->axis].extent;
+            times = loop_turns(k, s->axis, s->span);
         } else if (s->kind == STMT_STORE) {
             one.work = s->add == OP_CONST ? 2 + s->expr->cost : 1 + s->expr->cost / 2;
         }
@@ -131,17 +125,20 @@ static Busy busy_of(const Kernel *k, const StmtList *list) {
     return sum;
 }
 
-void ask_in_turn(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+void ask_in_turn(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *first,
                  const StmtList *second) {
-    ask_for_next(k, scratch, axis, first, second);
-    const Sites s = turn_sites(k, scratch, axis, second);
+    ask_for_next(k, scratch, loop, first, second);
+    const Sites s = sites_of(k, scratch, second, loop, 1);
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
+        if (!asks_for(second, arg)) {
+            continue;
+        }
         const Busy x = busy_of(k, first), y = busy_of(k, second);
         const int64_t bytes = count_add(0, s.arg[arg->id].at.mul, (int64_t)elem_bytes(arg->elem));
-        if (asks_for(second, arg) && bytes >= y.bytes / 2 &&
-            count_add(0, count_add(x.bytes, 1, bytes), WORK) <= x.work &&
-            ask(k, &s, axis, arg, first)) {
+        const bool half = bytes >= y.bytes / 2;
+        const bool time = count_add(0, count_add(x.bytes, 1, bytes), WORK) <= x.work;
+        if (half && time && ask(k, &s, loop->axis, arg, first)) {
             drop_asks(second, arg);
         }
     }

@@ -111,15 +111,20 @@ static void index_sites(Sites *s, const Index *index, bool *seen) {
     }
 }
 
+int64_t loop_turns(const Kernel *k, int axis, int64_t span) {
+    const int64_t extent = k->axis[axis].extent;
+    return span > 0 && span < extent ? span : extent;
+}
+
 static void open_axis(Sites *s, int axis, const Index *begin, int64_t span) {
-    const int64_t extent = s->k->axis[axis].extent;
     Reach r = begin ? index_reach(s, begin) : range(0, 0);
-    r.hi += (span > 0 && span < extent ? span : extent) - 1;
+    r.hi += loop_turns(s->k, axis, span) - 1;
     r.inside = true;
     s->axis[axis] = r;
 }
 
-void list_sites(Sites *s, const StmtList *list, Arena *scratch) {
+/* Adds what the statements touch. */
+static void list_sites(Sites *s, const StmtList *list, Arena *scratch) {
     bool *seen = ARENA_ARRAY(scratch, bool, s->k->expr.count + 1);
     for (int i = 0; i < list->count; i++) {
         const Stmt *st = list->at[i];
@@ -166,9 +171,7 @@ Sites sites_of(const Kernel *k, Arena *scratch, const StmtList *list, const Stmt
     if (loop) {
         s.axis[loop->axis] = (Reach){.known = true, .mul = each, .hi = each - 1};
     }
-    if (list) {
-        list_sites(&s, list, scratch);
-    }
+    list_sites(&s, list, scratch);
     return s;
 }
 

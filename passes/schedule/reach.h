@@ -32,8 +32,8 @@ typedef struct {
  * any others. */
 Sites sites_of(const Kernel *k, Arena *scratch, const StmtList *list, const Stmt *loop,
                int64_t each);
-/* Adds what the statements touch. */
-void list_sites(Sites *s, const StmtList *list, Arena *scratch);
+/* How many turns a loop has that runs over `span` places of its axis, 0: over all. */
+int64_t loop_turns(const Kernel *k, int axis, int64_t span);
 /* Statements in any order: none touches what another one writes. */
 bool sites_apart(const Sites *a, const Sites *b);
 StmtList list_part(const StmtList *list, int from, int to);
@@ -55,13 +55,13 @@ void stmts_apart(Kernel *k, StmtList *list);
 int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list);
 
 /* --- next.c --- */
-/* While `second` is at work, what `first` reads of large arguments in the next turn of `axis` is
- * asked for: memory would rest meanwhile, and be waited for then. */
-void ask_for_next(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+/* While `second` is at work, what `first` reads of large arguments in the next turn of the loop
+ * around both is asked for: memory would rest meanwhile, and be waited for then. */
+void ask_for_next(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *first,
                   const StmtList *second);
 /* The same of two loops that take turns: while each of them is at work, so that memory never rests,
  * for what the other one touches then. */
-void ask_in_turn(Kernel *k, Arena *scratch, int axis, const StmtList *first,
+void ask_in_turn(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *first,
                  const StmtList *second);
 
 #endif
