@@ -4,16 +4,18 @@
  * shares one set of offsets in all iterations, beside everything that lives through the loop. Where
  * turns run side by side it has one stretch of the arena, which further threads have again. Sizes
  * are rounded to MD_ALIGN, which aligns every offset; guard bands belong to the size. Params and
- * state are dense in the order of their slots, or of a program that goes through phases by when
- * these are there; io holds, for each entry, its staged inputs, of a device then a status, and then
- * its results, and entries overlay each other there because results are valid until the next call
- * only. Needs roots and lifetimes, gives offsets and totals, changes no values. */
+ * state lie in the order of their slots, or of a program that goes through phases by when these are
+ * there, dense but for what keeps large state apart (stagger.h); io holds, for each entry, its
+ * staged inputs, of a device then a status, and then its results, and entries overlay each other
+ * there because results are valid until the next call only. Needs roots and lifetimes, gives
+ * offsets and totals, changes no values. */
 #include "passes/plan/offsets.h"
 
 #include "compiler/kernel.h"
 #include "passes/plan/alloc.h"
 #include "passes/plan/live.h"
 #include "passes/plan/phases.h"
+#include "passes/plan/stagger.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -289,10 +291,23 @@ static void place_slots(Program *p) {
     if (p->phase.count > 0) {
         qsort(slot, (size_t)p->slot.count, sizeof *slot, by_phases);
     }
-    for (int i = 0; i < p->slot.count; i++) {
-        int64_t *region = slot[i]->kind == BUF_PARAM ? &p->params_bytes : &p->state_bytes;
-        slot[i]->offset = *region;
-        *region += align_up(slot[i]->bytes, MD_ALIGN);
+    const bool dense = p->phase.count > 0 || p->device;
+    Stagger *stagger = dense ? NULL : plan_stagger(p, &scratch);
+    for (int pass = 0; pass < 2;
+         pass++) { /* all params, then the state, which keeps away of them */
+        const BufKind kind = pass == 0 ? BUF_PARAM : BUF_STATE;
+        int64_t *region = pass == 0 ? &p->params_bytes : &p->state_bytes;
+        for (int i = 0; i < p->slot.count; i++) {
+            if (slot[i]->kind != kind) {
+                continue;
+            }
+            *region += stagger && pass == 1 ? plan_stagger_lead(stagger, slot[i], *region) : 0;
+            slot[i]->offset = *region;
+            *region += align_up(slot[i]->bytes, MD_ALIGN);
+            if (stagger) {
+                plan_stagger_placed(stagger, slot[i]);
+            }
+        }
     }
     arena_free(&scratch);
 }
