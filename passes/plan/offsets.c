@@ -282,6 +282,24 @@ static int by_phases(const void *a, const void *b) {
     return order != 0 ? order : x->slot->index - y->slot->index;
 }
 
+/* All of a kind one behind another, state apart from what `stagger` says, unless that is NULL.
+ * Gives the bytes of their region. */
+static int64_t place_kind(Buf **slot, int n, BufKind kind, Stagger *stagger) {
+    int64_t at = 0;
+    for (int i = 0; i < n; i++) {
+        if (slot[i]->kind != kind) {
+            continue;
+        }
+        at += stagger && kind == BUF_STATE ? plan_stagger_lead(stagger, slot[i], at) : 0;
+        slot[i]->offset = at;
+        at += align_up(slot[i]->bytes, MD_ALIGN);
+        if (stagger) {
+            plan_stagger_placed(stagger, slot[i]);
+        }
+    }
+    return at;
+}
+
 static void place_slots(Program *p) {
     Arena scratch = {0};
     Buf **slot = ARENA_ARRAY(&scratch, Buf *, p->slot.count + 1);
@@ -291,30 +309,15 @@ static void place_slots(Program *p) {
     if (p->phase.count > 0) {
         qsort(slot, (size_t)p->slot.count, sizeof *slot, by_phases);
     }
-    const bool dense = p->phase.count > 0 || p->device;
-    Stagger *stagger = dense ? NULL : plan_stagger(p, &scratch);
-    for (int pass = 0; pass < 2;
-         pass++) { /* all params, then the state, which keeps away of them */
-        const BufKind kind = pass == 0 ? BUF_PARAM : BUF_STATE;
-        int64_t *region = pass == 0 ? &p->params_bytes : &p->state_bytes;
-        for (int i = 0; i < p->slot.count; i++) {
-            if (slot[i]->kind != kind) {
-                continue;
-            }
-            *region += stagger && pass == 1 ? plan_stagger_lead(stagger, slot[i], *region) : 0;
-            slot[i]->offset = *region;
-            *region += align_up(slot[i]->bytes, MD_ALIGN);
-            if (stagger) {
-                plan_stagger_placed(stagger, slot[i]);
-            }
-        }
-    }
+    Stagger *stagger = p->phase.count > 0 || p->device ? NULL : plan_stagger(p, &scratch);
+    p->params_bytes = place_kind(slot, p->slot.count, BUF_PARAM, stagger);
+    p->state_bytes = place_kind(slot, p->slot.count, BUF_STATE, stagger);
     arena_free(&scratch);
 }
 
 void plan_regions(Program *p, bool staging) {
     p->stack_bytes = stack_bound(p);
-    p->params_bytes = p->state_bytes = p->io_bytes = p->arena_bytes = 0;
+    p->io_bytes = p->arena_bytes = 0;
     plan_phases(p, staging && !p->device);
     place_slots(p);
     for (int i = 0; i < p->entry.count; i++) {

@@ -26,12 +26,16 @@ struct Stagger {
     Company *of; /* by the index of a slot */
 };
 
-static void add(Company *company, const Buf *other) {
-    bool known = false;
-    for (int i = 0; i < company->count; i++) {
-        known = known || company->with[i] == other;
+static bool has(const Buf *const *list, int count, const Buf *buf) {
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        found = found || list[i] == buf;
     }
-    if (!known && company->count < MOST) {
+    return found;
+}
+
+static void add(Company *company, const Buf *other) {
+    if (company->count < MOST && !has(company->with, company->count, other)) {
         company->with[company->count++] = other;
     }
 }
@@ -44,13 +48,13 @@ static void note_step(void *ctx, Step *step, int depth) {
     for (int i = 0; i < step->access.count && count < MOST; i++) {
         const Buf *buf = buf_root(step->access.at[i].buf);
         const bool slot = buf->kind == BUF_PARAM || buf->kind == BUF_STATE;
-        if (slot && buf->bytes >= LARGE) {
+        if (slot && buf->bytes >= LARGE && !has(large, count, buf)) {
             large[count++] = buf;
         }
     }
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < count; k++) {
-            if (large[i] != large[k]) {
+            if (i != k) {
                 add(&a->of[large[i]->slot->index], large[k]);
             }
         }
