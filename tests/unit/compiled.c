@@ -55,3 +55,12 @@ Program *compiled_target(Dumped *m, const char *text, const struct Target *targe
 void compiled_plan(Program *p) {
     pass_plan(p, true, -1);
 }
+
+Buf *compiled_slot(const Program *p, const char *name) {
+    for (int i = 0; i < p->slot.count; i++) {
+        if (str_eq(p->slot.at[i]->slot->name, name)) {
+            return p->slot.at[i];
+        }
+    }
+    BUG("the program has no slot %s", name);
+}

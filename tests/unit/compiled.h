@@ -14,5 +14,7 @@ Program *compiled_text(Dumped *m, const char *text, int threads);
 Program *compiled_target(Dumped *m, const char *text, const struct Target *target);
 /* Plans it, without a budget. */
 void compiled_plan(Program *p);
+/* The Buf of the slot of that name; a test that has none ends there. */
+Buf *compiled_slot(const Program *p, const char *name);
 
 #endif

@@ -40,18 +40,8 @@ static const char text[] =
     "phase encode then fit then tune;\n"
     "entry whole(x: [B, 32]) { return last(body(x)); }\n";
 
-static Buf *slot(const Program *p, const char *name) {
-    for (int i = 0; i < p->slot.count; i++) {
-        if (str_eq(p->slot.at[i]->slot->name, name)) {
-            return p->slot.at[i];
-        }
-    }
-    fail_msg("no slot %s", name);
-    return NULL;
-}
-
 static void there(const Program *p, const char *name, int begins, int ends) {
-    const Buf *buf = slot(p, name);
+    const Buf *buf = compiled_slot(p, name);
     if (buf->begins != begins || buf->ends != ends) {
         fail_msg("%s: %d to %d, expected %d to %d", name, buf->begins, buf->ends, begins, ends);
     }
@@ -165,9 +155,9 @@ static void test_inits(void **state) {
     for (int i = 0; i < 3; i++) {
         const ProgramEntry *e = init_of(p, expected[i].phase);
         assert_string_equal(e->c_name, expected[i].name);
-        assert_true(writes(e, slot(p, expected[i].weight)));
-        assert_false(writes(e, slot(p, expected[i].other[0])));
-        assert_false(writes(e, slot(p, expected[i].other[1])));
+        assert_true(writes(e, compiled_slot(p, expected[i].weight)));
+        assert_false(writes(e, compiled_slot(p, expected[i].other[0])));
+        assert_false(writes(e, compiled_slot(p, expected[i].other[1])));
     }
     dumped_done(&m);
 }
@@ -176,30 +166,30 @@ static const char *harm(Program *p, Harm which) {
     PhaseNeed *need = p->phase.at;
     switch (which) {
     case GONE:
-        slot(p, "head.fc.weight")->ends = 1;
+        compiled_slot(p, "head.fc.weight")->ends = 1;
         need[2].params -= 512;
         need[2].total -= 512;
         return "tune touches fc_weight_2 in phase 2, which is there in 1 to 1";
     case EARLY: {
-        slot(p, "tune.last.fc.weight.b")->begins = 1;
-        slot(p, "tune.last.fc.weight.b")->ends = 1;
+        compiled_slot(p, "tune.last.fc.weight.b")->begins = 1;
+        compiled_slot(p, "tune.last.fc.weight.b")->ends = 1;
         need[1].state += 256, need[1].total += 256;
         need[2].state -= 256, need[2].total -= 256;
         return "in phase 2, which is there in 1 to 1";
     }
     case BEFORE:
-        slot(p, "cache.e")->begins = 1;
+        compiled_slot(p, "cache.e")->begins = 1;
         need[0].state -= 512, need[0].total -= 512;
         return "in phase 0, which is there in 1 to 2";
-    case NUMBERS: slot(p, "fit.step")->ends = 1; return "is not there in all phases";
+    case NUMBERS: compiled_slot(p, "fit.step")->ends = 1; return "is not there in all phases";
     case INIT:
-        slot(p, "body.fc.weight")->begins = 1;
-        slot(p, "body.fc.weight")->ends = 1;
+        compiled_slot(p, "body.fc.weight")->begins = 1;
+        compiled_slot(p, "body.fc.weight")->ends = 1;
         need[0].params -= 2048, need[0].total -= 2048;
         need[1].params += 2048, need[1].total += 2048;
         return "init touches";
     case LATER:
-        slot(p, "head.fc.weight")->begins = 2;
+        compiled_slot(p, "head.fc.weight")->begins = 2;
         need[1].params -= 512, need[1].total -= 512;
         return "in phase 1, which is there in 2 to 2";
     case WRONG: init_of(p, 2)->entry->begins = 1; return "init_phase_3 touches";
@@ -214,7 +204,7 @@ static const char *harm(Program *p, Harm which) {
         return "the totals of a phase do not add up";
     case MISSING: p->phase.count--; return "a phase is missing";
     case OVER:
-        slot(p, "fit.head.fc.weight.m")->offset = slot(p, "cache.e")->offset;
+        compiled_slot(p, "fit.head.fc.weight.m")->offset = compiled_slot(p, "cache.e")->offset;
         return "is overwritten";
     case GOOD:
     case HARMS: break;

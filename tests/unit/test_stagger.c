@@ -27,7 +27,7 @@ static Program *plan(Dumped *m, int rows, int layers, const char *optimizer) {
                       " + (x |> fc%d: linear(R, use_bias = false))", i);
     }
     snprintf(text + n, sizeof text - (size_t)n,
-             ";\n}\nstate avg = net;\ntrain fit(x: [B, 1024]) of net {\n"
+             ";\n}\ntrain fit(x: [B, 1024]) of net {\n"
              "    loss mean(net(x)^2);\n    optimizer %s;\n    steps 2;\n}\n",
              optimizer);
     Program *p = compiled_text(m, text, 1);
@@ -39,21 +39,11 @@ static Program *plan(Dumped *m, int rows, int layers, const char *optimizer) {
     return p;
 }
 
-static const Buf *slot(const Program *p, const char *name) {
-    for (int i = 0; i < p->slot.count; i++) {
-        if (str_eq(p->slot.at[i]->slot->name, name)) {
-            return p->slot.at[i];
-        }
-    }
-    fail_msg("no slot %s", name);
-    return NULL;
-}
-
 static int64_t sum_of(const Program *p, BufKind kind) {
     int64_t sum = 0;
     for (int i = 0; i < p->slot.count; i++) {
         const Buf *buf = p->slot.at[i];
-        sum += buf->kind == kind ? (buf->bytes + MD_ALIGN - 1) / MD_ALIGN * MD_ALIGN : 0;
+        sum += buf->kind == kind ? align_up(buf->bytes, MD_ALIGN) : 0;
     }
     return sum;
 }
@@ -70,10 +60,10 @@ static void all_apart(const Program *p, int layers, const char *const *ends) {
         int n = 0;
         char name[64];
         snprintf(name, sizeof name, "net.fc%d.weight", i);
-        of[n++] = slot(p, name);
+        of[n++] = compiled_slot(p, name);
         for (int k = 0; ends[k]; k++) {
             snprintf(name, sizeof name, "fit.fc%d.weight.%s", i, ends[k]);
-            of[n++] = slot(p, name);
+            of[n++] = compiled_slot(p, name);
         }
         for (int k = 0; k < n; k++) {
             for (int l = k + 1; l < n; l++) {
