@@ -13,6 +13,8 @@
  * nothing. */
 #include "passes/sums.h"
 
+#include <string.h>
+
 #include "compiler/loop_builder.h"
 
 typedef struct {
@@ -92,23 +94,27 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
 
 /* --- sums of stacks -------------------------------------------------------------------------- */
 
-/* The term of a carry that adds up sums of what the loop also stacks, and nothing else reads, and
- * in *y which of its stacks that is; NULL: it is none. */
-static const Node *stacked_term(const Node *loop, int carry, int *y) {
+/* The term of a carry that adds up something and that nothing else in the loop reads; NULL: it is
+ * none. */
+static const Node *summed_term(const Node *loop, int carry) {
     const Region *body = loop->body;
-    const Attr *a = loop->attr;
     const Node *next = body->out.at[carry], *param = body->param.at[1 + carry];
-    if (loop_ends_itself(a) || next->op != OP_ADD ||
-        (next->in[0] == param) == (next->in[1] == param)) {
+    if (loop_ends_itself(loop->attr) || next->op != OP_ADD ||
+        (next->in[0] == param) == (next->in[1] == param) || region_readers(body, param) != 1 ||
+        region_readers(body, next) != 1) {
         return NULL;
     }
-    const Node *term = next->in[next->in[0] == param];
-    if (term->op != OP_SUM || region_readers(body, param) != 1 || region_readers(body, next) != 1) {
-        return NULL;
+    return next->in[next->in[0] == param];
+}
+
+/* Which of the loop's stacks has that value of its body as slices; -1: none. */
+static int stack_of(const Node *loop, const Node *n) {
+    for (int y = 0; y < loop->attr->nys; y++) {
+        if (loop->body->out.at[loop->attr->ncarry + y] == n) {
+            return y;
+        }
     }
-    for (*y = 0; *y < a->nys && body->out.at[a->ncarry + *y] != term->in[0]; ++*y) {
-    }
-    return *y < a->nys ? term : NULL;
+    return -1;
 }
 
 /* Is x what becomes of that result of the loop? */
@@ -116,26 +122,178 @@ static bool is_result(const Node *x, const Node *loop, int result) {
     return x->op == OP_PICK && x->in[0] == loop && x->attr->axis == result;
 }
 
-/* Is the carry's end such a sum, which no loop begins with and which is no result by itself, and
- * does more than loops read the stack, slice by slice, so that it is there as a whole? */
-static bool sums_stack(const Node *loop, int carry) {
+/* Does more than loops read the stack, slice by slice, so that it is there as a whole? */
+static bool is_whole(const Node *loop, int y) {
     const Region *region = loop->region;
-    int y;
-    if (!stacked_term(loop, carry, &y)) {
+    for (int i = (int)loop->id + 1; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        for (int k = 0; k < n->nin; k++) {
+            if (n->op != OP_LOOP && is_result(n->in[k], loop, loop->attr->ncarry + y)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* --- products of stacks ---------------------------------------------------------------------- */
+
+/* What the operands of a product in a loop's body are slices of. */
+typedef struct {
+    const Node *loop;
+    int64_t apart; /* the iteration where one of them is something else, see loop_carry_before; -1:
+                    * there is none */
+    bool whole;    /* one of them is a stack of the loop that is there as a whole */
+} Slices;
+
+/* A stack outside of a loop without the views that move its slices: the iteration `*at` is the
+ * result's `*at` then. */
+static Node *moved_stack(Node *x, int64_t *at) {
+    for (bool more = true; more;) {
+        const Attr *a = x->attr;
+        more = x->op == OP_SLICE ? a->step[0] == 1 : x->op == OP_PAD;
+        for (int i = 1; more && i < x->type->rank; i++) {
+            more = x->op == OP_PAD ? a->lo[i] == 0 && a->hi[i] == 0
+                                   : x->type->dim[i] == x->in[0]->type->dim[i];
+        }
+        if (more) {
+            *at += x->op == OP_PAD ? -a->lo[0] : a->lo[0];
+            x = x->in[0];
+        }
+    }
+    return x;
+}
+
+/* The number among the operands of the loop of a parameter of its body; -1: it is none. */
+static int operand_of(const Node *loop, const Node *n) {
+    for (int k = 0; n->op == OP_BODY_PARAM && k < loop->nin; k++) {
+        if (loop->body->param.at[1 + k] == n) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* Does it choose by whether this is the first or the last iteration? Sets which one. */
+static bool is_apart(const Node *loop, const Node *n, int64_t *at) {
+    const Node *is = n->op == OP_SELECT ? n->in[0] : NULL;
+    is = is && is->op == OP_BROADCAST ? is->in[0] : is;
+    if (!is || is->op != OP_EQ || is->in[0] != loop->body->param.at[0] ||
+        is->in[1]->op != OP_CONST) {
         return false;
     }
-    bool whole = false, fits = true;
+    *at = is->in[1]->attr->ivalue;
+    return *at == 0 || *at == loop->attr->trip - 1;
+}
+
+static bool are_slices(Slices *s, const Node *n) {
+    const Attr *a = s->loop->attr;
+    const int y = stack_of(s->loop, n), k = operand_of(s->loop, n);
+    int64_t at = 0;
+    if (n->type->rank >= MD_RANK) {
+        return false;
+    }
+    if (y >= 0) {
+        s->whole = s->whole || is_whole(s->loop, y);
+        return true;
+    }
+    if (k >= a->ncarry + a->ninv) {
+        const OpCode op = moved_stack(s->loop->in[k], &at)->op;
+        return op == OP_PICK || op == OP_SLOT;
+    }
+    if (op_rounds(n->op)) {
+        return are_slices(s, n->in[0]);
+    }
+    if (!is_apart(s->loop, n, &at) || (s->apart >= 0 && s->apart != at)) {
+        return false;
+    }
+    s->apart = at;
+    const int start = operand_of(s->loop, n->in[1]);
+    return (node_is_zero(n->in[1]) || (start >= a->ncarry && start < a->ncarry + a->ninv)) &&
+           are_slices(s, n->in[2]);
+}
+
+/* A product of slices, of which one lies in a stack that is there as a whole. */
+static bool is_product(Slices *s, const Node *term) {
+    *s = (Slices){s->loop, -1, false};
+    return term->op == OP_CONTRACT && s->loop->attr->trip > 1 && are_slices(s, term->in[0]) &&
+           are_slices(s, term->in[1]) && s->whole;
+}
+
+/* The value that `n` has in the iterations from `from` on, one behind the other; `s` is of the loop
+ * that is looked at, `made` its copy. */
+static Node *slices(Graph *g, const Slices *s, Node *made, const Node *n, int64_t from,
+                    int64_t count) {
+    const int y = stack_of(s->loop, n), k = operand_of(s->loop, n);
+    if (y >= 0 || k >= 0) {
+        Node *x = y >= 0 ? loop_stack(g, made, y) : moved_stack(made->in[k], &from);
+        return x->type->dim[0] == count ? x : node_slice_axis(g, x, 0, from, count, 1);
+    }
+    Node *x = slices(g, s, made, n->in[op_rounds(n->op) ? 0 : 2], from, count);
+    return op_rounds(n->op) ? graph_add(g, n->op, &x, 1, n->attr, *x->type) : x;
+}
+
+/* The value that `n` has in the iteration that is apart; NULL: it is 0. */
+static Node *slice_apart(Graph *g, const Slices *s, Node *made, const Node *n) {
+    const int k = operand_of(s->loop, n);
+    if (node_is_zero(n)) {
+        return NULL;
+    }
+    if (k >= 0 && k < s->loop->attr->ncarry + s->loop->attr->ninv) {
+        return made->in[k];
+    }
+    if (k >= 0 || stack_of(s->loop, n) >= 0) {
+        return node_index_axis(g, slices(g, s, made, n, s->apart, 1), 0, 0);
+    }
+    Node *x = slice_apart(g, s, made, n->in[op_rounds(n->op) ? 0 : 1]);
+    return x && op_rounds(n->op) ? graph_add(g, n->op, &x, 1, n->attr, *x->type) : x;
+}
+
+/* The sum of a product of slices over all iterations. */
+static Node *product_of_stacks(Graph *g, const Slices *s, Node *made, const Node *term) {
+    const Attr *a = term->attr;
+    const int64_t from = s->apart == 0, count = s->loop->attr->trip - (s->apart >= 0);
+    int8_t label[2][MD_RANK] = {{0}}, turns = 0;
+    Node *x[2], *one[2] = {NULL};
+    for (int k = 0; k < 2; k++) {
+        const int rank = term->in[k]->type->rank;
+        memcpy(label[k] + 1, k == 0 ? a->la : a->lb, (size_t)rank);
+        for (int i = 1; i <= rank; i++) {
+            turns = (int8_t)(label[k][i] >= turns ? label[k][i] + 1 : turns);
+        }
+        x[k] = slices(g, s, made, term->in[k], from, count);
+        one[k] = s->apart >= 0 ? slice_apart(g, s, made, term->in[k]) : NULL;
+    }
+    label[0][0] = label[1][0] = turns;
+    const int rank = term->type->rank;
+    Node *sum = node_contract(g, x[0], x[1], label[0], label[1], a->lo_, rank);
+    return one[0] && one[1]
+               ? node_map2(g, OP_ADD, sum,
+                           node_contract(g, one[0], one[1], a->la, a->lb, a->lo_, rank))
+               : sum;
+}
+
+/* Is the carry's end the sum of one of the loop's stacks, or of products of one, which no loop
+ * begins with and which is no result by itself? */
+static bool sums_stack(const Node *loop, int carry) {
+    const Region *region = loop->region;
+    const Node *term = summed_term(loop, carry);
+    if (!term) {
+        return false;
+    }
+    const int y = term->op == OP_SUM ? stack_of(loop, term->in[0]) : -1;
+    Slices s = {.loop = loop};
+    bool fits = y >= 0 ? is_whole(loop, y) : is_product(&s, term);
     for (int i = (int)loop->id + 1; i < region->node.count && fits; i++) {
         const Node *n = region->node.at[i];
         for (int k = 0; k < n->nin; k++) {
-            whole |= n->op != OP_LOOP && is_result(n->in[k], loop, loop->attr->ncarry + y);
             fits = fits && (n->op != OP_LOOP || !is_result(n->in[k], loop, carry));
         }
     }
     for (int k = 0; k < region->out.count; k++) {
         fits = fits && !is_result(region->out.at[k], loop, carry);
     }
-    return whole && fits;
+    return fits;
 }
 
 /* What the sum is of in the axes of `x`, which `turned` has in another order; 0: what is left of
@@ -156,16 +314,18 @@ static uint32_t axes_behind(const Node *turned, uint32_t axes) {
     return behind;
 }
 
-/* The sum that the end of a carry of a loop, which is made new already, stands for. */
-static Node *sum_of_stack(Graph *g, const Node *end) {
-    Node *loop = end->in[0];
-    int y;
-    const Node *term = stacked_term(loop, end->attr->axis, &y);
-    if (!term) {
-        BUG("a carry that was a sum of slices is none in the copy of its loop");
+/* The sum that the end of a carry of `loop` stands for; `end` is that of its copy. */
+static Node *sum_of_stack(Graph *g, const Node *loop, const Node *end) {
+    const int carry = end->attr->axis;
+    const Node *term = summed_term(loop, carry);
+    Node *made = end->in[0], *start = made->in[carry], *sum;
+    Slices s = {.loop = loop};
+    if (is_product(&s, term)) {
+        sum = product_of_stacks(g, &s, made, term);
+    } else {
+        sum = node_fold(g, OP_SUM, loop_stack(g, made, stack_of(loop, term->in[0])),
+                        term->attr->axes << 1 | 1u);
     }
-    Node *start = loop->in[end->attr->axis];
-    Node *sum = node_fold(g, OP_SUM, loop_stack(g, loop, y), term->attr->axes << 1 | 1u);
     return node_is_zero(start) ? sum : node_map2(g, OP_ADD, start, sum);
 }
 
@@ -182,7 +342,7 @@ static Node *read_stacks(void *ctx, Graph *g, const Node *old, Node *const *in) 
         if (loop && loop->op == OP_LOOP && x->attr->axis < loop->attr->ncarry &&
             sums_stack(loop, x->attr->axis)) {
             instead = instead ? instead : ARENA_ARRAY(&scratch, Node *, old->nin);
-            instead[k] = sum_of_stack(g, in[k]);
+            instead[k] = sum_of_stack(g, loop, in[k]);
         }
     }
     for (int k = 0; instead && k < old->nin; k++) {
