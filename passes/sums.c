@@ -141,23 +141,26 @@ static bool is_whole(const Node *loop, int y) {
 /* What the operands of a product in a loop's body are slices of. */
 typedef struct {
     const Node *loop;
-    int64_t apart; /* the iteration where one of them is something else, see loop_carry_before; -1:
-                    * there is none */
-    bool whole;    /* one of them is a stack of the loop that is there as a whole */
+    int64_t apart;       /* the iteration where one of them is something else, see
+                          * loop_carry_before; -1: there is none */
+    int64_t from, count; /* the other ones */
+    bool whole;          /* one of them is a stack of the loop that is there as a whole */
 } Slices;
 
-/* A stack outside of a loop without the views that move its slices: the iteration `*at` is the
- * result's `*at` then. */
-static Node *moved_stack(Node *x, int64_t *at) {
+/* A stack outside of a loop without the views that move its slices, as far as all of those from
+ * `*from` on lie in it; sets where they begin there. */
+static Node *moved_stack(Node *x, int64_t *from, int64_t count) {
     for (bool more = true; more;) {
         const Attr *a = x->attr;
-        more = x->op == OP_SLICE ? a->step[0] == 1 : x->op == OP_PAD;
+        const int64_t at = *from + (x->op == OP_PAD ? -a->lo[0] : x->op == OP_SLICE ? a->lo[0] : 0);
+        more = (x->op == OP_SLICE ? a->step[0] == 1 : x->op == OP_PAD) && at >= 0 &&
+               at + count <= x->in[0]->type->dim[0];
         for (int i = 1; more && i < x->type->rank; i++) {
             more = x->op == OP_PAD ? a->lo[i] == 0 && a->hi[i] == 0
                                    : x->type->dim[i] == x->in[0]->type->dim[i];
         }
         if (more) {
-            *at += x->op == OP_PAD ? -a->lo[0] : a->lo[0];
+            *from = at;
             x = x->in[0];
         }
     }
@@ -189,7 +192,7 @@ static bool is_apart(const Node *loop, const Node *n, int64_t *at) {
 static bool are_slices(Slices *s, const Node *n) {
     const Attr *a = s->loop->attr;
     const int y = stack_of(s->loop, n), k = operand_of(s->loop, n);
-    int64_t at = 0;
+    int64_t at = s->from;
     if (n->type->rank >= MD_RANK) {
         return false;
     }
@@ -198,16 +201,15 @@ static bool are_slices(Slices *s, const Node *n) {
         return true;
     }
     if (k >= a->ncarry + a->ninv) {
-        const OpCode op = moved_stack(s->loop->in[k], &at)->op;
+        const OpCode op = moved_stack(s->loop->in[k], &at, s->count)->op;
         return op == OP_PICK || op == OP_SLOT;
     }
     if (op_rounds(n->op)) {
         return are_slices(s, n->in[0]);
     }
-    if (!is_apart(s->loop, n, &at) || (s->apart >= 0 && s->apart != at)) {
+    if (!is_apart(s->loop, n, &at) || s->apart != at) {
         return false;
     }
-    s->apart = at;
     const int start = operand_of(s->loop, n->in[1]);
     return (node_is_zero(n->in[1]) || (start >= a->ncarry && start < a->ncarry + a->ninv)) &&
            are_slices(s, n->in[2]);
@@ -215,35 +217,47 @@ static bool are_slices(Slices *s, const Node *n) {
 
 /* A product of slices, of which one lies in a stack that is there as a whole. */
 static bool is_product(Slices *s, const Node *term) {
-    *s = (Slices){s->loop, -1, false};
-    return term->op == OP_CONTRACT && s->loop->attr->trip > 1 && are_slices(s, term->in[0]) &&
-           are_slices(s, term->in[1]) && s->whole;
+    *s = (Slices){.loop = s->loop, .apart = -1};
+    if (term->op != OP_CONTRACT || s->loop->attr->trip < 2) {
+        return false;
+    }
+    for (int k = 0; k < 2; k++) {
+        const Node *n = term->in[k];
+        while (op_rounds(n->op)) {
+            n = n->in[0];
+        }
+        int64_t at;
+        s->apart = is_apart(s->loop, n, &at) ? at : s->apart;
+    }
+    s->from = s->apart == 0;
+    s->count = s->loop->attr->trip - (s->apart >= 0);
+    return are_slices(s, term->in[0]) && are_slices(s, term->in[1]) && s->whole;
 }
 
-/* The value that `n` has in the iterations from `from` on, one behind the other; `s` is of the loop
- * that is looked at, `made` its copy. */
-static Node *slices(Graph *g, const Slices *s, Node *made, const Node *n, int64_t from,
-                    int64_t count) {
+/* The value that `n` has in all iterations but the one that is apart, one behind the other; `made`
+ * is the copy of the loop that is looked at. */
+static Node *slices(Graph *g, const Slices *s, Node *made, const Node *n) {
     const int y = stack_of(s->loop, n), k = operand_of(s->loop, n);
     if (y >= 0 || k >= 0) {
-        Node *x = y >= 0 ? loop_stack(g, made, y) : moved_stack(made->in[k], &from);
-        return x->type->dim[0] == count ? x : node_slice_axis(g, x, 0, from, count, 1);
+        int64_t from = s->from;
+        Node *x = y >= 0 ? loop_stack(g, made, y) : moved_stack(made->in[k], &from, s->count);
+        return x->type->dim[0] == s->count ? x : node_slice_axis(g, x, 0, from, s->count, 1);
     }
-    Node *x = slices(g, s, made, n->in[op_rounds(n->op) ? 0 : 2], from, count);
+    Node *x = slices(g, s, made, n->in[op_rounds(n->op) ? 0 : 2]);
     return op_rounds(n->op) ? graph_add(g, n->op, &x, 1, n->attr, *x->type) : x;
 }
 
 /* The value that `n` has in the iteration that is apart; NULL: it is 0. */
 static Node *slice_apart(Graph *g, const Slices *s, Node *made, const Node *n) {
-    const int k = operand_of(s->loop, n);
+    const int y = stack_of(s->loop, n), k = operand_of(s->loop, n);
     if (node_is_zero(n)) {
         return NULL;
     }
     if (k >= 0 && k < s->loop->attr->ncarry + s->loop->attr->ninv) {
         return made->in[k];
     }
-    if (k >= 0 || stack_of(s->loop, n) >= 0) {
-        return node_index_axis(g, slices(g, s, made, n, s->apart, 1), 0, 0);
+    if (y >= 0 || k >= 0) {
+        return node_index_axis(g, y >= 0 ? loop_stack(g, made, y) : made->in[k], 0, s->apart);
     }
     Node *x = slice_apart(g, s, made, n->in[op_rounds(n->op) ? 0 : 1]);
     return x && op_rounds(n->op) ? graph_add(g, n->op, &x, 1, n->attr, *x->type) : x;
@@ -252,7 +266,6 @@ static Node *slice_apart(Graph *g, const Slices *s, Node *made, const Node *n) {
 /* The sum of a product of slices over all iterations. */
 static Node *product_of_stacks(Graph *g, const Slices *s, Node *made, const Node *term) {
     const Attr *a = term->attr;
-    const int64_t from = s->apart == 0, count = s->loop->attr->trip - (s->apart >= 0);
     int8_t label[2][MD_RANK] = {{0}}, turns = 0;
     Node *x[2], *one[2] = {NULL};
     for (int k = 0; k < 2; k++) {
@@ -261,7 +274,7 @@ static Node *product_of_stacks(Graph *g, const Slices *s, Node *made, const Node
         for (int i = 1; i <= rank; i++) {
             turns = (int8_t)(label[k][i] >= turns ? label[k][i] + 1 : turns);
         }
-        x[k] = slices(g, s, made, term->in[k], from, count);
+        x[k] = slices(g, s, made, term->in[k]);
         one[k] = s->apart >= 0 ? slice_apart(g, s, made, term->in[k]) : NULL;
     }
     label[0][0] = label[1][0] = turns;

@@ -119,6 +119,9 @@ typedef enum {
     COMPUTED,        /* made in the loop, and kept nowhere */
     IN_THE_MIDDLE,   /* one turn that is neither first nor last has another one */
     FIRST_STARTED,   /* a slice, where the sum starts as something else */
+    MOVED,           /* a slice of a longer stack, from its third one on */
+    BORDERED,        /* the stack moved by one, its first slice repeated */
+    TWO_APART,       /* both operands have another turn apart */
     OTHERS
 } Other;
 
@@ -126,7 +129,8 @@ static const struct {
     int products; /* behind the loop */
     int folds;    /* what it is made of: the longest sum of iterations */
 } behind[OTHERS] = {{1, TRIP}, {1, TRIP - 1}, {2, TRIP - 1}, {1, TRIP - 1}, {2, TRIP - 1},
-                    {1, TRIP}, {0, 0},        {0, 0},        {0, 0},        {1, TRIP}};
+                    {1, TRIP}, {0, 0},        {0, 0},        {0, 0},        {1, TRIP},
+                    {1, TRIP}, {0, 0},        {0, 0}};
 
 static Node *other_of(Fixture *f, LoopBuilder *loop, Other other, Node *stack, Node *start) {
     Graph *g = f->g;
@@ -143,6 +147,7 @@ static Node *other_of(Fixture *f, LoopBuilder *loop, Other other, Node *stack, N
         return node_select(g, is, graph_import(g, start), slice);
     }
     case BEFORE:
+    case TWO_APART:
     case BEFORE_STARTED:
     case BEFORE_REVERSE:
     case STARTED_REVERSE: return loop_carry_before(loop, stack, start, reverse);
@@ -158,13 +163,24 @@ static void build_product(Fixture *f, Other other) {
     const Type sum = {.elem = f->s.elem, .rank = 2, .dim = {WIDE, 2}};
     const int8_t la[2] = {0, 1}, lb[2] = {0, 2}, lo[2] = {1, 2};
     Node *x = sample_input(&f->s, xs, -1, 1), *y = sample_input(&f->s, stack, -1, 1);
-    const bool zeros = other == BEFORE || other == BEFORE_REVERSE;
+    const bool zeros = other == BEFORE || other == BEFORE_REVERSE || other == TWO_APART;
     Node *start = zeros ? node_full(g, row, 0) : sample_input(&f->s, row, -1, 1);
     Node *first = other == FIRST_STARTED ? sample_input(&f->s, sum, -1, 1) : node_full(g, sum, 0);
+    if (other == MOVED) {
+        const Type longer = {.elem = f->s.elem, .rank = 3, .dim = {TRIP + 2, ROWS, 2}};
+        y = node_slice_axis(g, sample_input(&f->s, longer, -1, 1), 0, 2, TRIP, 1);
+    } else if (other == BORDERED) {
+        const int64_t one[MD_RANK] = {1}, none[MD_RANK] = {0};
+        y = node_pad(g, node_slice_axis(g, y, 0, 0, TRIP - 1, 1), one, none, BORDER_EDGE, 0);
+    }
     LoopBuilder *loop = loop_open(g, TRIP, other == BEFORE_REVERSE || other == STARTED_REVERSE);
     int carry = loop_carry(loop, first);
     Node *slice = node_map1(g, OP_SIN, loop_xs(loop, x));
     int stacked = loop_emit(loop, slice);
+    if (other == TWO_APART) {
+        Node *is = node_map2(g, OP_EQ, loop_index(loop), node_int(g, TY_I32, TRIP - 1));
+        slice = node_select(g, is, node_full(g, *slice->type, 0), slice);
+    }
     Node *product = node_contract(g, slice, other_of(f, loop, other, y, start), la, lb, lo, 2);
     loop_next(loop, carry, node_map2(g, OP_ADD, loop_carry_value(loop, carry), product));
     Node *made = loop_close(loop);
