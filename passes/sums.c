@@ -3,7 +3,9 @@
  * A carry that adds up what the loop sums of a slice which it stacks for someone else, as of the
  * gradient of a recurrent layer's bias, is the sum of that stack: one kernel behind the loop and
  * not a short one in each turn, and the same node as another bias' gradient. Sums of a stack whose
- * axes have changed places are those of the stack as it lies, so that both are one.
+ * axes have changed places are those of the stack as it lies, so that both are one. A carry that
+ * adds up products of such slices, as of the gradient of a recurrent weight, is one product of the
+ * stacks behind the loop (docs/decisions/0135-products-of-stacks.md).
  *
  * Another carry whose next value is itself and a term that does not depend on it, as of the
  * gradient of a weight over the steps of a scan, is one chain as long as the loop. Where that is

@@ -86,6 +86,18 @@ static bool has_carries(const Node *n) {
     return n->op == OP_LOOP && n->attr->ncarry > 0;
 }
 
+/* What the pass makes of the region, in which a carry goes or not: the same values, for good. */
+static Region *summed(Fixture *f, Region *before, bool moves) {
+    assert_int_equal(sums_applies(before), moves);
+    Region *after = pass_sums(f->g, before);
+    region_verify(after, STAGE_OPTIMISED);
+    const int left = fixture_count(f, before, has_carries);
+    assert_int_equal(fixture_count(f, after, has_carries), left - moves);
+    assert_true(difference(f, before, after) < 1e-14);
+    assert_false(sums_applies(after));
+    return after;
+}
+
 static void test_forms(void **state) {
     (void)state;
     for (int form = 0; form < FORMS; form++) {
@@ -94,15 +106,9 @@ static void test_forms(void **state) {
         fixture_open(&f, TY_F64, (uint64_t)form);
         build(&f, (Form)form);
         Region *before = region_rebuild(f.g, f.region, NULL, NULL);
-        assert_int_equal(sums_applies(before), sums);
-        Region *after = pass_sums(f.g, before);
-        region_verify(after, STAGE_OPTIMISED);
-        const int left = fixture_count(&f, before, has_carries);
-        assert_int_equal(fixture_count(&f, after, has_carries), left - sums);
+        Region *after = summed(&f, before, sums);
         const int folds = count_of(before, OP_SUM) + sums - (form == TURNED);
         assert_int_equal(count_of(after, OP_SUM), folds);
-        assert_true(difference(&f, before, after) < 1e-14);
-        assert_false(sums_applies(after));
         arena_free(&f.arena);
     }
 }
@@ -202,11 +208,7 @@ static void test_products(void **state) {
         build_product(&f, (Other)other);
         Region *before = region_rebuild(f.g, f.region, NULL, NULL);
         const bool moves = behind[other].products > 0;
-        assert_int_equal(sums_applies(before), moves);
-        Region *after = pass_sums(f.g, before);
-        region_verify(after, STAGE_OPTIMISED);
-        const int left = fixture_count(&f, before, has_carries);
-        assert_int_equal(fixture_count(&f, after, has_carries), left - moves);
+        Region *after = summed(&f, before, moves);
         assert_int_equal(count_of(after, OP_CONTRACT), behind[other].products);
         int64_t longest = 0;
         for (int i = 0; i < after->node.count; i++) {
@@ -216,8 +218,6 @@ static void test_products(void **state) {
             }
         }
         assert_int_equal(longest, behind[other].folds);
-        assert_true(difference(&f, before, after) < 1e-14);
-        assert_false(sums_applies(after));
         arena_free(&f.arena);
     }
 }
