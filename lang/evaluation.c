@@ -135,6 +135,36 @@ static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
     return r;
 }
 
+/* The sum over `axes`, among them that of the rows, which has `factor` elements of each: of each
+ * row by itself first, so that the order of terms is that of rows however many are made at once
+ * (docs/decisions/0055-parts-of-a-batch.md). Integers are added up in 32 bits. */
+static Node *sum_of_rows(Elab *e, Node *x, uint32_t axes, int row_axis, int64_t factor) {
+    Graph *g = e->g;
+    const uint32_t behind = ~0u << (row_axis + 1);
+    x = elem_is_int(x->type->elem) ? node_cast(g, x, TY_I32) : x;
+    if (factor > 1) {
+        Type apart = *x->type;
+        for (int i = apart.rank++; i > row_axis + 1; i--) {
+            apart.dim[i] = apart.dim[i - 1];
+        }
+        apart.dim[row_axis] /= factor;
+        apart.dim[row_axis + 1] = factor;
+        x = node_reshape(g, x, apart.rank, apart.dim);
+        axes = (axes & ~behind) | (axes & behind) << 1 | 1u << (row_axis + 1);
+    }
+    int row = 0;
+    for (int i = 0; i < row_axis; i++) {
+        row += !(axes >> i & 1);
+    }
+    Node *each = node_fold(g, OP_SUM, x, axes & ~(1u << row_axis));
+    Type index = *each->type;
+    index.elem = TY_I32;
+    Node *inside =
+        node_map2(g, OP_LT, node_iota(g, index, row), node_slot(g, e->entry->evaluation->rows));
+    Node *masked = node_select(g, inside, each, node_const(g, each->type->elem, 0));
+    return node_fold(g, OP_SUM, masked, 1u << row);
+}
+
 const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
     Graph *g = e->g;
     Evaluation *ev = e->entry->evaluation;
@@ -169,7 +199,9 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
             *(axes >> i & 1 ? &rest : &kept) *= dim.size;
         }
     }
-    if (e->loop || v->end || kept > MOST_SUMS || !(axes >> (row_axis < 0 ? 0 : row_axis) & 1)) {
+    const bool apart = factor > 1 && rank == MD_RANK;
+    if (e->loop || v->end || kept > MOST_SUMS || apart ||
+        !(axes >> (row_axis < 0 ? 0 : row_axis) & 1)) {
         elab_error(
             e, loc, 557,
             "an evaluation over several batches keeps up to %d numbers a fold over the batch, "
@@ -177,21 +209,14 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
             MOST_SUMS,
             e->loop  ? "stands in a loop"
             : v->end ? "is over what is known at the end"
+            : apart  ? "has too many axes to tell rows apart"
                      : "leaves more");
-        diag_hint(&e->c->diag, "fold over everything: mean(x)");
+        diag_hint(&e->c->diag, apart ? "join axes before the fold: x as [n, m]"
+                                     : "fold over everything: mean(x)");
         return &value_poison;
     }
-    Type index = *v->node->type;
-    index.elem = TY_I32;
-    Node *limit = node_map2(g, OP_MUL, node_slot(g, ev->rows), node_int(g, TY_I32, factor));
-    Node *inside = node_map2(g, OP_LT, node_iota(g, index, row_axis), limit);
-    Elem elem = v->node->type->elem;
-    Node *masked = node_select(g, inside, v->node, node_const(g, elem, 0));
-    bool integer = elem_is_int(elem);
-    if (integer) {
-        masked = node_cast(g, masked, TY_I32);
-    }
-    Node *sum = node_fold(g, OP_SUM, masked, axes);
+    const bool integer = elem_is_int(v->node->type->elem);
+    Node *sum = sum_of_rows(e, v->node, axes, row_axis, factor);
     if (integer) {
         sum = node_cast(g, sum, g->float_type);
     }

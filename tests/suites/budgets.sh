@@ -229,11 +229,14 @@ for made in whole less; do
     "$scratch/$made" fit --steps 3 --save "$scratch/$made.3" --log none >"$scratch/log" 2>&1 || fail "parts, $made" "$(head -n 1 "$scratch/log")"
 done
 "$scratch/stdiff" "$scratch/less.3" "$scratch/whole.3" 1e-4 >"$scratch/out" && pass || fail parts "$(grep -m 1 -v ok "$scratch/out")"
-for made in whole less; do
-    "$scratch/$made" eval --load "$scratch/whole.st" --log json 2>&1 | grep '"event":"eval"' >"$scratch/$made.eval"
+for seed in 0 1 2 3 4 5; do
+    "$scratch/whole" fit --seed $seed --save "$scratch/$seed.st" --log none >"$scratch/log" 2>&1 || fail "parts, seed $seed" "$(head -n 1 "$scratch/log")"
+    for made in whole less; do
+        "$scratch/$made" eval --load "$scratch/$seed.st" --log json 2>&1 | grep '"event":"eval"' >"$scratch/$made.eval"
+    done
+    [ -s "$scratch/whole.eval" ] && pass || fail parts "no evaluation"
+    same "an evaluation in parts, seed $seed" "$scratch/whole.eval" "$scratch/less.eval"
 done
-[ -s "$scratch/whole.eval" ] && pass || fail parts "no evaluation"
-same "an evaluation in parts" "$scratch/whole.eval" "$scratch/less.eval"
 for threads in 1 2; do
     OMP_NUM_THREADS=$threads "$scratch/less" fit --save "$scratch/threads.st" --log none >"$scratch/log" 2>&1 || fail "parts, $threads threads" "$(head -n 1 "$scratch/log")"
     same "parts, $threads threads" "$scratch/less.st" "$scratch/threads.st"
