@@ -148,6 +148,7 @@ FLOAT1(sinh, sinh(x))
 FLOAT1(cosh, cosh(x))
 FLOAT1(tanh, tanh(x))
 FLOAT1(erf, erf(x))
+FLOAT1(erfp1, erfc(-x))
 FLOAT1(floor, floor(x))
 FLOAT1(round, rint(x))
 static double to_half(const EvalCall *c, Elem half, double x) {

@@ -71,6 +71,9 @@ static Node *add_rule(Graph *g, const Node *n, Node *const *in) {
         if (in[k]->op == OP_NEG) {
             return map2(g, OP_SUB, in[1 - k], in[k]->in[0]);
         }
+        if (in[k]->op == OP_ERF && is_number(in[1 - k], 1)) {
+            return map1(g, OP_ERFP1, in[k]->in[0]);
+        }
     }
     return in[0] == in[1] && is_float(in[0])
                ? map2(g, OP_MUL, in[0], node_const(g, in[0]->type->elem, 2))
@@ -147,6 +150,9 @@ static Node *sub_rule(Graph *g, const Node *n, Node *const *in) {
     }
     if (in[1]->op == OP_NEG) {
         return map2(g, OP_ADD, in[0], in[1]->in[0]);
+    }
+    if (in[1]->op == OP_ERF && is_number(in[0], 1)) {
+        return map1(g, OP_ERFP1, map1(g, OP_NEG, in[1]->in[0]));
     }
     if (in[0]->op == OP_NEG && in[0]->in[0] == in[1] && is_float(in[1])) { /* to the bit */
         return map2(g, OP_MUL, in[1], node_const(g, in[1]->type->elem, -2));

@@ -162,6 +162,10 @@ static Node *again_broadcast(Pattern *p, Node *a) {
 
 /* Name, what may change, expression. N: no rule may fire in f32. */
 #define PATTERNS                                                                                   \
+    P("one and erf", ROUNDING | CANCELS,                                                           \
+      m2(p, OP_ADD, num(p, 1), m1(p, OP_ERF, m1(p, OP_TANH, p->x))))                               \
+    P("one less erf", ROUNDING | CANCELS,                                                          \
+      m2(p, OP_SUB, num(p, 1), m1(p, OP_ERF, m1(p, OP_TANH, p->x))))                               \
     P("x + 0", ZERO_SIGN, m2(p, OP_ADD, p->x, num(p, 0)))                                          \
     P("x + -y", SAME, m2(p, OP_ADD, p->x, neg(p, p->y)))                                           \
     P("x + x", SAME, m2(p, OP_ADD, p->x, p->x))                                                    \
