@@ -281,8 +281,78 @@ static Node *own_beside(Cut *cut, const Node *n, Node *const *in) {
     return graph_add(cut->g, n->op, in, n->nin, &attr, cut_type(cut, n));
 }
 
+/* --- derivatives that are given -------------------------------------------------------------- */
+
+static bool same_places(const Node *a, const Node *b) {
+    return a->type->rank == b->type->rank &&
+           memcmp(a->type->dim, b->type->dim, sizeof a->type->dim) == 0;
+}
+
+/* Is the derivative at each place made of what is given there, and of numbers? */
+static bool goes_by_places(const Node *custom) {
+    const Region *body = custom->body;
+    bool by_places = true;
+    for (int k = 1; k < custom->nin; k++) {
+        by_places = by_places && same_places(custom->in[k], custom);
+    }
+    for (int i = 0; i < body->node.count && by_places; i++) {
+        const Node *n = body->node.at[i];
+        const OpClass cls = op_info[n->op].cls;
+        bool map = cls == CLASS_MAP && n->nin > 0 && n->op != OP_RANDOM;
+        bool spread = n->op == OP_BROADCAST && n->in[0]->type->rank == 0;
+        bool given = n->op == OP_BODY_PARAM || (n->op == OP_CUSTOM && goes_by_places(n));
+        by_places = n->type->rank == 0 ? map || cls == CLASS_LEAF
+                                       : (map || spread || given) && same_places(n, custom);
+    }
+    return by_places;
+}
+
+/* The body of such a derivative at the places of `own`. */
+static Region *body_for(Graph *g, const Region *old, Type own) {
+    Arena scratch = {0};
+    Node **map = ARENA_ARRAY(&scratch, Node *, old->node.count);
+    Region *body = region_new(g, g->region), *before = graph_enter(g, body);
+    const Loc loc = g->loc;
+    for (int k = 0; k < old->param.count; k++) {
+        own.elem = old->param.at[k]->type->elem;
+        map[old->param.at[k]->id] = region_param(body, own);
+    }
+    for (int i = 0; i < old->node.count; i++) {
+        const Node *n = old->node.at[i];
+        Node **in = ARENA_ARRAY(&scratch, Node *, n->nin + 1);
+        for (int k = 0; k < n->nin; k++) {
+            in[k] = map[n->in[k]->id];
+        }
+        own.elem = n->type->elem;
+        g->loc = n->loc;
+        if (n->op == OP_BODY_PARAM) {
+            continue;
+        }
+        map[i] = n->op == OP_BROADCAST
+                     ? node_broadcast(g, in[0], (1u << own.rank) - 1, own.rank, own.dim)
+                 : n->op == OP_CUSTOM
+                     ? node_custom(g, in[0], in + 1, n->nin - 1, body_for(g, n->body, own))
+                     : graph_add(g, n->op, in, n->nin, n->attr, n->type->rank ? own : *n->type);
+    }
+    for (int k = 0; k < old->out.count; k++) {
+        region_result(body, map[old->out.at[k]->id]);
+    }
+    g->loc = loc;
+    graph_leave(g, before);
+    arena_free(&scratch);
+    return body;
+}
+
+static Node *own_custom(Cut *cut, const Node *n, Node *const *in) {
+    return node_custom(cut->g, in[0], in + 1, n->nin - 1,
+                       body_for(cut->g, n->body, cut_type(cut, n)));
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
 static const Rule *rule_of(const Node *n) {
     static const Rule fold = {from_fold, own_fold, true}, map = {from_same, own_map, true};
+    static const Rule custom = {from_same, own_custom, true};
     static const Rule rules[OP_COUNT] = {
         [OP_CONTRACT] = {from_contract, own_contract, false},
         [OP_RESHAPE] = {from_reshape, own_reshape, true},
@@ -303,7 +373,8 @@ static const Rule *rule_of(const Node *n) {
     };
     bool folds = n->op == OP_SUM || n->op == OP_PROD || n->op == OP_FMAX || n->op == OP_FMIN;
     bool maps = op_info[n->op].cls == CLASS_MAP && n->op != OP_RANDOM;
-    return rules[n->op].own ? &rules[n->op] : folds ? &fold : maps ? &map : NULL;
+    bool given = n->op == OP_CUSTOM && goes_by_places(n);
+    return rules[n->op].own ? &rules[n->op] : folds ? &fold : maps ? &map : given ? &custom : NULL;
 }
 
 bool cut_takes(const Node *n) {

@@ -32,7 +32,8 @@ typedef struct GradPlan {
     bool late; /* by pass_remat, from the values as they are computed: to the bit */
     int64_t segment; /* > 1: longer loops that say nothing keep the carries of every such turn */
     int64_t rows;    /* > 0: of pass_chunk, chunks of rows of so many bytes */
-    int64_t parts;   /* > 1: of pass_parts, of the rows of the batch */
+    int64_t parts;   /* > 1: of pass_parts, of the rows of the batch, */
+    bool light;      /* which end in front of large weights */
     KeptList *kept;  /* or NULL: to it is added what is stacked and could be made again instead */
 } GradPlan;
 

@@ -20,10 +20,13 @@
 #include "passes/cut.h"
 #include "passes/merge.h"
 
+enum { HEAVY = 3 }; /* times a weight is counted beside values */
+
 typedef struct {
     const Region *region;
     const Node *turns; /* the loop whose turns are the rows; NULL: inputs have them */
     int64_t rows;
+    bool light, ends; /* see PartsPlan; a product is left out for that */
     CutLabel label;
     bool *made;   /* by node: of a row by itself; inputs, stacks too */
     bool *inside; /* made in the loop */
@@ -69,6 +72,15 @@ static void place(Parts *p, const Node *n, int axis) {
     }
 }
 
+/* Is the weight of the product large beside what it reads and makes of the batch? Its gradient is
+ * there through all parts, where a product that is made at once may update in place. */
+static bool is_heavy(const Parts *p, const Node *n) {
+    const int k = n->op == OP_CONTRACT && p->made[n->in[1]->id] ? 1 : 0;
+    return n->op == OP_CONTRACT && !p->made[n->in[1 - k]->id] &&
+           HEAVY * type_bytes(*n->in[1 - k]->type) >
+               type_bytes(*n->type) + type_bytes(*n->in[k]->type);
+}
+
 /* What is made of a row by itself. */
 static void find_made(Parts *p) {
     for (int i = 0; i < p->region->node.count; i++) {
@@ -82,7 +94,9 @@ static void find_made(Parts *p) {
         if (p->after[i] || !reads_any(n, p->made)) {
             continue;
         }
-        for (int axis = 0; cut_takes(n) && axis < n->type->rank && !p->inside[i]; axis++) {
+        const bool heavy = p->light && is_heavy(p, n), fits = cut_takes(n) && !heavy;
+        p->ends = p->ends || heavy;
+        for (int axis = 0; fits && axis < n->type->rank && !p->inside[i]; axis++) {
             if (agrees(p, n, axis)) {
                 place(p, n, axis);
             }
@@ -131,9 +145,13 @@ static bool find_border(Parts *p) {
 }
 
 static bool find_parts(Parts *p, Arena *scratch, const Region *region, const Node *turns,
-                       int64_t rows) {
+                       PartsPlan plan) {
     const int count = region->node.count;
-    *p = (Parts){.region = region, .turns = turns, .rows = rows, .scratch = scratch};
+    *p = (Parts){.region = region,
+                 .turns = turns,
+                 .rows = plan.rows,
+                 .light = plan.light,
+                 .scratch = scratch};
     p->made = ARENA_ARRAY(scratch, bool, count);
     p->inside = ARENA_ARRAY(scratch, bool, count);
     p->after = ARENA_ARRAY(scratch, bool, count);
@@ -177,10 +195,10 @@ static void make_loop(void *ctx, Graph *g, Node **map) {
     g->loc = loc;
 }
 
-bool parts_applies(const Region *region, int64_t rows) {
+bool parts_applies(const Region *region, PartsPlan plan) {
     Arena scratch = {0};
     Parts p;
-    bool any = find_parts(&p, &scratch, region, NULL, rows);
+    bool any = find_parts(&p, &scratch, region, NULL, plan) && (p.ends || !plan.light);
     arena_free(&scratch);
     return any;
 }
@@ -194,11 +212,11 @@ static Region *apart(Graph *g, Parts *p, int64_t trip) {
     return region_rebuild_given(g, p->region, &given);
 }
 
-Region *pass_parts(Graph *g, const Region *region, int64_t rows, int64_t parts) {
+Region *pass_parts(Graph *g, const Region *region, PartsPlan plan) {
     Arena scratch = {0};
     Parts p;
-    bool any = find_parts(&p, &scratch, region, NULL, rows);
-    Region *fresh = any ? apart(g, &p, parts) : region_rebuild(g, region, NULL, NULL);
+    bool any = find_parts(&p, &scratch, region, NULL, plan);
+    Region *fresh = any ? apart(g, &p, plan.parts) : region_rebuild(g, region, NULL, NULL);
     arena_free(&scratch);
     return fresh;
 }
@@ -236,7 +254,8 @@ static bool in_segments(const Node *n, const GradPlan *plan) {
 static Region *turns_inside(Graph *g, const Region *region, const Node *loop) {
     Arena scratch = {0};
     Parts p;
-    bool any = find_parts(&p, &scratch, region, loop, loop->attr->trip) && bytes_freed(&p) > 0;
+    const PartsPlan each = {.rows = loop->attr->trip};
+    bool any = find_parts(&p, &scratch, region, loop, each) && bytes_freed(&p) > 0;
     Region *fresh = any ? apart(g, &p, loop->attr->trip) : NULL;
     fresh = fresh ? pass_merge_one(g, fresh, p.loop) : NULL;
     arena_free(&scratch);

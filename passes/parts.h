@@ -5,12 +5,16 @@
 
 #include "passes/grad.h"
 
+typedef struct {
+    int64_t rows, parts; /* of inputs; a divisor of them */
+    bool light;          /* they end in front of products whose weights are large beside values */
+} PartsPlan;
+
 /* Needs a region at STAGE_BUILT or later; gives one of that stage, in which what is made of inputs
- * of `rows` rows, each by itself, is made in `parts` parts of them, a divisor of `rows`; changes no
- * values. */
-Region *pass_parts(Graph *g, const Region *region, int64_t rows, int64_t parts);
-/* Is there anything that it would make so? */
-bool parts_applies(const Region *region, int64_t rows);
+ * of so many rows, each by itself, is made in so many parts of them; changes no values. */
+Region *pass_parts(Graph *g, const Region *region, PartsPlan plan);
+/* Is there anything that it would make so, and if light, other than it would without? */
+bool parts_applies(const Region *region, PartsPlan plan);
 
 /* The same at STAGE_BUILT for loops that keep the carries of segments of turns alone, by their text
  * or by `plan`: what is made of their stacks, each turn by itself, is made in their bodies where

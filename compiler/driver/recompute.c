@@ -204,7 +204,8 @@ static void forget_tried(Search *s) {
 
 static bool same_plan(const GradPlan *a, const GradPlan *b) {
     bool same = a->save == b->save && a->late == b->late && a->segment == b->segment &&
-                a->rows == b->rows && a->parts == b->parts && a->nagain == b->nagain;
+                a->rows == b->rows && a->parts == b->parts && a->light == b->light &&
+                a->nagain == b->nagain;
     for (int i = 0; i < a->nagain && same; i++) {
         same = a->again[i].op == b->again[i].op && loc_equal(a->again[i].loc, b->again[i].loc);
     }
@@ -395,16 +396,17 @@ static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
 }
 
 /* The batch in parts of its rows, as long as more of them take less. */
-static void try_parts(Search *s, const GradPlan *base) {
+static void try_parts(Search *s, const GradPlan *base, bool light) {
     const int64_t rows = s->entry->rows;
     int64_t least = s->usual.arena;
-    if (!parts_applies(s->entry->region, rows)) {
+    if (!parts_applies(s->entry->region, (PartsPlan){.rows = rows, .light = light})) {
         return;
     }
     for (int64_t parts = 2; rows / parts >= LEAST_PART; parts++) {
         if (rows % parts == 0) {
             GradPlan plan = *base;
             plan.parts = parts;
+            plan.light = light;
             int64_t arena = cost_of(s, &plan).arena;
             if (arena >= least) {
                 return;
@@ -475,7 +477,8 @@ static void search_rounding(Search *s, const GradPlan *usual) {
             try_all(s, &kept, rows, 0);
         }
     }
-    try_parts(s, usual);
+    try_parts(s, usual, false);
+    try_parts(s, usual, true);
     drop_by_levels(s);
     take_best(s);
 }
@@ -494,7 +497,7 @@ static bool choose_eval(Search *s) {
     const GradPlan usual = {.save = GRAD_SAVE_CALLS};
     begin(s, &usual);
     if (!s->fits) {
-        try_parts(s, &usual);
+        try_parts(s, &usual, false);
         for (int i = 0; i < s->tried.count; i++) {
             take(s, &s->tried.at[i].plan, &s->tried.at[i].cost);
         }
@@ -511,7 +514,7 @@ static bool choose(Search *s, bool rounding, const GradPlan *usual) {
     }
     const bool loops = longest(s->entry->region) > 1;
     if (!loops && chunk_largest(s->entry->region) < LEAST_ROWS &&
-        !parts_applies(s->entry->region, s->entry->rows)) {
+        !parts_applies(s->entry->region, (PartsPlan){.rows = s->entry->rows})) {
         return false; /* steps of its own list run again */
     }
     if (loops) {

@@ -101,7 +101,7 @@ static bool applies_eval_parts(const Region *region, const Entry *entry) {
 }
 
 static Region *parts(Graph *g, const Region *region, const Entry *entry) {
-    return pass_parts(g, region, entry->rows, entry->keep->parts);
+    return pass_parts(g, region, (PartsPlan){entry->rows, entry->keep->parts, entry->keep->light});
 }
 
 static const GradPlan usual_plan = {.save = GRAD_SAVE_CALLS};

@@ -19,7 +19,7 @@
 enum { ROWS = 12, SHARES = 3, CHAINS = 300, STEPS = 6, MOST = 400 /* elements of a row */ };
 
 typedef enum {
-    MAPPED,
+    MAPPED,  /* half of them with derivatives that are given */
     SHIFTED, /* by a value for each place but the row */
     TURNED,
     PADDED,
@@ -37,6 +37,7 @@ typedef enum {
     KINDS
 } Kind;
 
+static const PartsPlan in_shares = {ROWS, SHARES, false};
 static bool done[KINDS];
 
 /* A random axis of at least two places that is not the rows'; -1: there is none. */
@@ -72,6 +73,18 @@ static Node *dropped(Fixture *f, Node *x) {
     return node_select(f->g, keep, x, node_full(f->g, *x->type, 0));
 }
 
+/* Of `value`, made of x: u * 2 cos x, where cos x is a value with a given derivative too. */
+static Node *given(Graph *g, Node *value, Node *x, int depth) {
+    Region *body = region_new(g, g->region), *before = graph_enter(g, body);
+    Node *a = region_param(body, *x->type), *u = region_param(body, *x->type);
+    Node *slope = node_map1(g, OP_COS, a);
+    slope = depth > 0 ? given(g, slope, a, depth - 1) : slope;
+    slope = node_map2(g, OP_MUL, slope, node_full(g, *x->type, 2));
+    region_result(body, node_map2(g, OP_MUL, u, slope));
+    graph_leave(g, before);
+    return node_custom(g, value, &x, 1, body);
+}
+
 /* The place of the largest, as a number of the same rows. */
 static Node *largest(Fixture *f, Node *x, int axis) {
     Node *at = node_cast(f->g, node_argfold(f->g, OP_ARGMAX, x, axis), TY_F64);
@@ -91,7 +104,10 @@ static Node *step(Fixture *f, Kind kind, Node *x, int *rows) {
     Node *joined[2] = {x, node_map1(g, OP_NEG, x)}, *y = x;
     int map[MD_RANK];
     switch (kind) {
-    case MAPPED: y = node_map1(g, OP_TANH, x); break;
+    case MAPPED:
+        y = node_map1(g, OP_TANH, x);
+        y = extent % 2 == 0 ? given(g, y, x, 1) : y;
+        break;
     case SHIFTED:
         y = node_map2(g, OP_MUL, x,
                       node_broadcast(g, sample_input(&f->s, row, -1, 1),
@@ -187,20 +203,28 @@ static bool is_whole(const Node *n) {
            type_count(*n->type) > ROWS && type_count(*n->type) % ROWS == 0;
 }
 
+static bool is_given_outside(const Node *n) {
+    return n->op == OP_CUSTOM && n->region->up == NULL;
+}
+
 static void test_values(void **state) {
+    int customs = 0;
     (void)state;
     for (int i = 0; i < CHAINS; i++) {
         Fixture f;
         fixture_open(&f, TY_F64, (uint64_t)i);
         build(&f, rows_of_input(&f));
         Region *before = pass_simplify(f.g, f.region);
-        assert_true(parts_applies(before, ROWS));
-        Region *now = pass_parts(f.g, before, ROWS, SHARES);
+        assert_true(parts_applies(before, in_shares));
+        Region *now = pass_parts(f.g, before, in_shares);
         region_verify(now, STAGE_BUILT);
         assert_int_equal(fixture_count(&f, now, is_loop), 1);
+        customs += fixture_count(&f, before, is_given_outside);
+        assert_int_equal(fixture_count(&f, now, is_given_outside), 0);
         assert_true(difference(&f, before, now) == 0); /* no sum is cut */
         arena_free(&f.arena);
     }
+    assert_true(customs > CHAINS / 8);
     for (int kind = 0; kind < KINDS; kind++) {
         assert_true(done[kind]);
     }
@@ -215,7 +239,7 @@ static void test_gradients(void **state) {
         add_gradients(&f);
         Region *built = pass_simplify(f.g, f.region);
         Region *before = optimise(&f, pass_grad(f.g, built, GRAD_SAVE_CALLS));
-        Region *now = pass_parts(f.g, built, ROWS, SHARES);
+        Region *now = pass_parts(f.g, built, in_shares);
         now = optimise(&f, pass_grad(f.g, now, GRAD_SAVE_CALLS));
         assert_true(difference(&f, before, now) <= tolerance(&f, before));
         arena_free(&f.arena);
@@ -242,13 +266,43 @@ static void test_borders(void **state) {
             region_result(f.region, node_grad(f.g, sum, x, node_const(f.g, TY_F64, 1)));
         }
         Region *before = region_rebuild(f.g, f.region, NULL, NULL);
-        assert_true(parts_applies(before, ROWS) == (form != 2));
-        assert_false(parts_applies(before, ROWS + 1));
+        assert_true(parts_applies(before, in_shares) == (form != 2));
+        assert_false(parts_applies(before, (PartsPlan){.rows = ROWS + 1}));
         if (form != 2) {
-            Region *now = pass_parts(f.g, before, ROWS, SHARES);
+            Region *now = pass_parts(f.g, before, in_shares);
             assert_true(fixture_count(&f, before, is_whole) > 0);
             assert_int_equal(fixture_count(&f, now, is_whole), form == 0 ? 0 : 2);
             assert_true(difference(&f, before, now) == 0);
+        }
+        arena_free(&f.arena);
+    }
+}
+
+static bool stays_out(const Node *n) {
+    return n->op == OP_CONTRACT;
+}
+
+/* Light parts end in front of a product whose weight is large beside the batch; both give the same
+ * values. */
+static void test_large_weights(void **state) {
+    (void)state;
+    for (int side = 4; side <= 36; side += 32) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 13);
+        Type rows = {.elem = TY_F64, .rank = 2, .dim = {ROWS, side}}, weight = rows;
+        weight.dim[0] = side;
+        Node *x = node_map1(f.g, OP_TANH, sample_input(&f.s, rows, -1, 1));
+        Node *y = node_contract(f.g, x, sample_input(&f.s, weight, -1, 1), (int8_t[]){0, 1},
+                                (int8_t[]){2, 1}, (int8_t[]){0, 2}, 2);
+        region_result(f.region, node_fold(f.g, OP_SUM, node_map1(f.g, OP_TANH, y), 2));
+        for (int light = 0; light < 2; light++) {
+            const PartsPlan plan = {ROWS, SHARES, light};
+            const bool ends = light && side > 4;
+            Region *now = pass_parts(f.g, f.region, plan);
+            assert_true(parts_applies(f.region, plan) == (!light || ends));
+            assert_int_equal(fixture_count(&f, now, is_loop), 1);
+            assert_int_equal(fixture_count(&f, now, stays_out), ends);
+            assert_true(difference(&f, f.region, now) == 0);
         }
         arena_free(&f.arena);
     }
@@ -283,10 +337,6 @@ static void test_turns(void **state) {
         arena_free(&f.arena);
     }
     assert_true(moved > CHAINS / 2);
-}
-
-static bool stays_out(const Node *n) {
-    return n->op == OP_CONTRACT;
 }
 
 /* Where the loop keeps all its turns, where something else reads the stack, and where what comes of
@@ -342,9 +392,12 @@ static void test_given_by_adjoints(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_borders),         cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_turns_that_stay), cmocka_unit_test(test_given_by_adjoints)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_gradients),
+                                       cmocka_unit_test(test_borders),
+                                       cmocka_unit_test(test_large_weights),
+                                       cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_turns_that_stay),
+                                       cmocka_unit_test(test_given_by_adjoints)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
