@@ -283,17 +283,12 @@ static Node *own_beside(Cut *cut, const Node *n, Node *const *in) {
 
 /* --- derivatives that are given -------------------------------------------------------------- */
 
-static bool same_places(const Node *a, const Node *b) {
-    return a->type->rank == b->type->rank &&
-           memcmp(a->type->dim, b->type->dim, sizeof a->type->dim) == 0;
-}
-
 /* Is the derivative at each place made of what is given there, and of numbers? */
 static bool goes_by_places(const Node *custom) {
     const Region *body = custom->body;
     bool by_places = true;
     for (int k = 1; k < custom->nin; k++) {
-        by_places = by_places && same_places(custom->in[k], custom);
+        by_places = by_places && type_same_shape(*custom->in[k]->type, *custom->type);
     }
     for (int i = 0; i < body->node.count && by_places; i++) {
         const Node *n = body->node.at[i];
@@ -301,8 +296,9 @@ static bool goes_by_places(const Node *custom) {
         bool map = cls == CLASS_MAP && n->nin > 0 && n->op != OP_RANDOM;
         bool spread = n->op == OP_BROADCAST && n->in[0]->type->rank == 0;
         bool given = n->op == OP_BODY_PARAM || (n->op == OP_CUSTOM && goes_by_places(n));
-        by_places = n->type->rank == 0 ? map || cls == CLASS_LEAF
-                                       : (map || spread || given) && same_places(n, custom);
+        bool placed = type_same_shape(*n->type, *custom->type);
+        by_places =
+            n->type->rank == 0 ? map || cls == CLASS_LEAF : placed && (map || spread || given);
     }
     return by_places;
 }

@@ -75,10 +75,13 @@ static void place(Parts *p, const Node *n, int axis) {
 /* Is the weight of the product large beside what it reads and makes of the batch? Its gradient is
  * there through all parts, where a product that is made at once may update in place. */
 static bool is_heavy(const Parts *p, const Node *n) {
-    const int k = n->op == OP_CONTRACT && p->made[n->in[1]->id] ? 1 : 0;
-    return n->op == OP_CONTRACT && !p->made[n->in[1 - k]->id] &&
-           HEAVY * type_bytes(*n->in[1 - k]->type) >
-               type_bytes(*n->type) + type_bytes(*n->in[k]->type);
+    if (n->op != OP_CONTRACT) {
+        return false;
+    }
+    const int k = p->made[n->in[1]->id] ? 1 : 0;
+    const Node *of = n->in[k], *weight = n->in[1 - k];
+    return !p->made[weight->id] &&
+           HEAVY * type_bytes(*weight->type) > type_bytes(*n->type) + type_bytes(*of->type);
 }
 
 /* What is made of a row by itself. */
