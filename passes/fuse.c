@@ -122,7 +122,8 @@ static void mark_places(Fuse *s) {
  * of them would compute it again. */
 static void require_factor(Fuse *s, const Node *fold) {
     const Node *product = fold->in[0];
-    for (int k = 0; product->op == OP_MUL && k < 2; k++) {
+    const bool of_two = product->op == OP_MUL || product->op == OP_TERM;
+    for (int k = 0; of_two && k < 2; k++) {
         const Node *x = product->in[k];
         if (x->op == OP_BROADCAST &&
             type_count(*x->in[0]->type) <= type_count(*x->type) / LONG_COLUMNS) {
@@ -329,7 +330,8 @@ static void mark_some(Fuse *s, uint64_t stored) {
         const Node *node = region->node.at[i];
         OpClass cls = op_info[node->op].cls;
         NodeInfo *n = &s->f->info[i];
-        bool value = cls == CLASS_MAP || cls == CLASS_FOLD || cls == CLASS_CALL;
+        bool value = (cls == CLASS_MAP && node->op != OP_TERM) || cls == CLASS_FOLD ||
+                     cls == CLASS_CALL;
         bool chosen = hash_word(hash_word(stored, node->id), stored) % 3 == 0;
         n->sink = n->sink || (n->live && value && chosen && type_count(*node->type) > 0);
     }
@@ -447,7 +449,8 @@ static void choose_atoms(Fuse *s, bool apart) {
         }
         sum_costs(s, node, n);
         bool asks = n->copied; /* some product does */
-        bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
+        bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST &&
+                   node->op != OP_TERM; /* rounded with the sum of it, whatever it costs */
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
         /* A copy that products share takes a place from the first of them to the last; one that a
          * product makes bit by bit takes hardly any, but what it is made from stays for longer. */

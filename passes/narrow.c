@@ -4,7 +4,7 @@
  * little more than reading a. As a product it is a kernel of its own, for which a is stored; as
  * sums of a * b[:, n] over k, one for each n, it is made together with other sums of a's columns,
  * while a itself is made: the gradients of a bias, of the weights in front of it and of those
- * behind read the activations once.
+ * behind read the activations once. Their terms are OP_TERM: rounded as those of a product are.
  * Needs a region at STAGE_OPTIMISED; gives sums along [n] + j, seen through a permute. */
 #include "passes/narrow.h"
 
@@ -86,7 +86,7 @@ static Node *as_sums(Graph *g, const Node *n, const Narrow *c) {
         label[rank++] = c->la[i];
     }
     for (int64_t i = 0; i < c->few_count; i++) {
-        Node *terms = node_map2(g, OP_MUL, c->a, factor(g, c, i));
+        Node *terms = node_map2(g, OP_TERM, c->a, factor(g, c, i));
         sum[i] = node_fold(g, OP_SUM, terms, (1u << c->nsum) - 1);
     }
     Node *all = node_concat(g, sum, (int)c->few_count, 0);

@@ -69,6 +69,11 @@ static const Expr *value_map(Values *v, const Node *node, const Index *const *at
     return expr_map(v->k, node->op, node->type->elem, in, node->nin);
 }
 
+static const Expr *value_term(Values *v, const Node *node, const Index *const *at) {
+    const Expr *a = value_at(v, node->in[0], at);
+    return expr_term(v->k, node->type->elem, a, value_at(v, node->in[1], at));
+}
+
 static const Expr *value_random(Values *v, const Node *node, const Index *const *at) {
     const Expr **in = ARENA_ARRAY(v->scratch, const Expr *, node->nin);
     const Expr *guard = v->guard;
