@@ -13,6 +13,7 @@
 #include "passes/chunk.h"
 
 #include "passes/cut.h"
+#include "passes/points.h"
 
 #include <string.h>
 
@@ -149,11 +150,14 @@ static bool find_inside(Chain *c, Arena *scratch, const Region *region, const No
     return started;
 }
 
-/* Is what is made inside read there alone? Else it is made as a whole anyway. */
+/* Is what is made inside read there alone? Else it is made as a whole anyway. Nor may a derivative
+ * be taken to anything inside. */
 static bool is_private(const Chain *c, Arena *scratch, const Region *region) {
     int count = (int)c->exit->id;
     bool *read = ARENA_ARRAY(scratch, bool, region->node.count); /* by what is needed outside */
     bool *live = ARENA_ARRAY(scratch, bool, region->node.count);
+    bool *point = ARENA_ARRAY(scratch, bool, region->node.count);
+    points_note(region, point);
     for (int k = 0; k < region->out.count; k++) {
         read[region->out.at[k]->id] = live[region->out.at[k]->id] = true;
     }
@@ -166,7 +170,7 @@ static bool is_private(const Chain *c, Arena *scratch, const Region *region) {
         }
     }
     for (int i = 0; i < count; i++) {
-        if (c->inside[i] && c->made[i] && read[i]) {
+        if (c->inside[i] && ((c->made[i] && read[i]) || point[i])) {
             return false;
         }
     }

@@ -19,6 +19,7 @@
 
 #include "passes/cut.h"
 #include "passes/merge.h"
+#include "passes/points.h"
 
 enum { HEAVY = 3 }; /* times a weight is counted beside values */
 
@@ -132,15 +133,19 @@ static bool find_border(Parts *p) {
             p->enters[in] = p->enters[in] || (p->inside[i] && !p->inside[in]);
             p->rest[in] = p->rest[in] || !p->inside[i];
         }
-        /* a derivative by a value on the way from the inputs to the loss */
-        fits = fits && !(n->op == OP_GRAD && p->inside[n->in[1]->id]);
     }
+    bool *point = ARENA_ARRAY(p->scratch, bool, region->node.count);
+    points_note(region, point);
     for (int k = 0; k < region->out.count; k++) {
         p->rest[region->out.at[k]->id] = true;
     }
     for (int i = 0; i < region->node.count; i++) {
         p->exit[i] = p->rest[i] && p->inside[i] && p->made[i];
         bool crosses = p->exit[i] || (p->enters[i] && p->label.axis[i] >= 0);
+        /* a derivative by a value on the way from the rows to the loss; by a stack, where what is
+         * made of it is made in the body instead */
+        const bool stack = p->turns && p->enters[i] && is_rows(p, region->node.at[i]);
+        fits = fits && !(point[i] && (p->inside[i] || stack));
         fits = fits && !(crosses && region->node.at[i]->type->rank >= MD_RANK);
         any = any || p->exit[i];
     }

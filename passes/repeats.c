@@ -13,8 +13,12 @@
  * too, since the pass runs in front of them, and nothing as large as the repeated image is stored.
  *
  * Where repeated and other channels stand behind one another (a CONCAT along an axis that is
- * summed), the product is one for each of both, and their sum. Needs and gives: see repeats.h. */
+ * summed), the product is one for each of both, and their sum. A program that takes derivatives to
+ * values that it computes, of which the repeated image may be one, is left as it is. Needs and
+ * gives: see repeats.h. */
 #include "passes/repeats.h"
+
+#include "passes/points.h"
 
 #include <string.h>
 
@@ -326,9 +330,10 @@ static bool is_wanted(const Node *n) {
 }
 
 bool repeats_applies(const Region *region) {
-    return region_any(region, is_wanted);
+    return points_fixed(region) && region_any(region, is_wanted);
 }
 
 Region *pass_repeats(Graph *g, const Region *region, int64_t least) {
-    return region_rebuild(g, region, repeats_node, &least);
+    const bool fixed = points_fixed(region);
+    return region_rebuild(g, region, fixed ? repeats_node : NULL, &least);
 }

@@ -11,6 +11,7 @@
  * simplify.h. */
 #include "passes/simplify.h"
 
+#include "passes/points.h"
 #include "passes/simplify_rule.h"
 
 #include <math.h>
@@ -69,45 +70,6 @@ static Node *first_rule(Graph *g, const SimplifyRow *row, const Node *n, Node *c
         }
     }
     return NULL;
-}
-
-/* --- points of derivatives -------------------------------------------------------------------- */
-
-/* Whether a derivative is taken to a value that no rule can change or make equal to another one: a
- * parameter, state or input, a carry, a hidden constant. `loop`: whose body this is, or NULL; then
- * what is borrowed from outside is noted in borrowed[], by operand. */
-static bool point_is_fixed(const Node *point, const Node *loop, bool *borrowed) {
-    if (point->op == OP_BODY_PARAM && loop && point->attr->axis > loop->attr->ncarry) {
-        borrowed[point->attr->axis - 1] = true; /* as fixed as it is outside */
-        return true;
-    }
-    const Node *behind = point->op == OP_STOP ? point->in[0] : NULL;
-    double x;
-    bool hidden = behind && is_uniform(behind, &x);
-    return point->op == OP_SLOT || point->op == OP_BODY_PARAM || hidden;
-}
-
-/* The same of all GRAD nodes of `region` and its bodies. */
-static bool points_are_fixed(const Region *region, const Node *loop, bool *borrowed) {
-    for (int i = region->node.count - 1; i >= 0; i--) {
-        const Node *n = region->node.at[i];
-        const Node *point = n->op == OP_GRAD ? n->in[1] : NULL;
-        if (n->body) {
-            bool *of_body = ARENA_ARRAY(region->graph->arena, bool, n->nin + 1);
-            if (!points_are_fixed(n->body, n->op == OP_LOOP ? n : NULL, of_body)) {
-                return false;
-            }
-            for (int k = 0; n->op == OP_LOOP && k < n->nin; k++) {
-                if (of_body[k] && !point_is_fixed(n->in[k], loop, borrowed)) {
-                    return false;
-                }
-            }
-        }
-        if (point && !point_is_fixed(point, loop, borrowed)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* --- reads ------------------------------------------------------------------------------------ */
@@ -243,6 +205,6 @@ static Region *simplify_rounds(Graph *g, const Region *region) {
 }
 
 Region *pass_simplify(Graph *g, const Region *region) {
-    bool fixed = points_are_fixed(region, NULL, NULL);
-    return fixed ? simplify_rounds(g, region) : region_rebuild(g, region, NULL, NULL);
+    return points_fixed(region) ? simplify_rounds(g, region)
+                                : region_rebuild(g, region, NULL, NULL);
 }

@@ -197,6 +197,35 @@ static void test_limits(void **state) {
     expect(JOINED, batches(SCORES / 8, SCORES / (B * H)), 1, SCORES * 3 / 4);
 }
 
+/* Where a derivative is taken to something that would be made in the chunks, there are none. */
+static void test_points(void **state) {
+    (void)state;
+    for (int point = 0; point < 2; point++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 50);
+        Graph *g = f.g;
+        static const int8_t la[] = {0, 1, 2, 3}, lk[] = {0, 4, 2, 3}, scores[] = {0, 2, 1, 4};
+        Type like = shape(4, B, T, H, D);
+        Node *q = sample_input(&f.s, like, -1, 1), *k = sample_input(&f.s, like, -1, 1), *sums;
+        Node *bias = sample_input(&f.s, shape(2, T, T, 0, 0), -1, 1);
+        Node *s = node_contract(g, q, k, la, lk, scores, 4);
+        Node *biases = node_broadcast(g, bias, 3, 4, s->type->dim);
+        Node *p = softmax(g, node_map2(g, OP_ADD, s, biases), &sums);
+        Node *y = node_contract(g, p, sample_input(&f.s, like, -1, 1), scores, lk, la, 4);
+        region_result(f.region, y);
+        if (point) {
+            Node *all = node_fold(g, OP_SUM, node_map2(g, OP_MUL, y, y), 15);
+            region_result(f.region, node_grad(g, all, biases, node_const(g, TY_F64, 1)));
+        }
+        Region *now = pass_chunk(g, f.region, batches(SCORES, SCORES / (B * H)));
+        look_at(now);
+        assert_int_equal(loops, !point);
+        Region *before = pass_grad(g, f.region, GRAD_SAVE_CALLS);
+        assert_true(difference(&f, before, pass_grad(g, now, GRAD_SAVE_CALLS)) == 0);
+        arena_free(&f.arena);
+    }
+}
+
 /* The derivative makes the chunks again, and keeps none of them. */
 static void test_gradients(void **state) {
     static const Form forms[] = {PLAIN, MASKED, SHARED, DRAWN, BATCHED, JOINED, TWICE, IN_LOOP};
@@ -280,8 +309,8 @@ static void test_random_chains(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_gradients),
-                                       cmocka_unit_test(test_random_chains)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms), cmocka_unit_test(test_limits), cmocka_unit_test(test_points),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_random_chains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,16 +339,20 @@ static void test_turns(void **state) {
     assert_true(moved > CHAINS / 2);
 }
 
-/* Where the loop keeps all its turns, where something else reads the stack, and where what comes of
- * it takes more, nothing moves. */
+/* Where the loop keeps all its turns, where something else reads the stack, a derivative is taken to
+ * it, and where what comes of it takes more, nothing moves. */
 static void test_turns_that_stay(void **state) {
     (void)state;
-    for (int form = 0; form < 4; form++) {
+    for (int form = 0; form < 5; form++) {
         Fixture f;
         fixture_open(&f, TY_F64, 9);
         Node *x = rows_of_turns(&f, form == 1 ? CHECKPOINT_NONE : 4);
         Node *y = multiplied(&f, x, 2); /* 5 numbers for 4 */
         region_result(f.region, form == 3 ? y : node_fold(f.g, OP_SUM, y, 6));
+        if (form == 4) {
+            Node *all = total(&f, node_map2(f.g, OP_MUL, y, y));
+            region_result(f.region, node_grad(f.g, all, x, node_const(f.g, TY_F64, 1)));
+        }
         if (form == 2) {
             region_result(f.region, node_fold(f.g, OP_SUM, x, 1));
         }
@@ -360,7 +364,8 @@ static void test_turns_that_stay(void **state) {
         const GradPlan segments = {.save = GRAD_SAVE_CALLS, .segment = 3};
         now = pass_turns(f.g, before, &segments);
         assert_int_equal(fixture_count(&f, now, stays_out), form < 2 ? 0 : 1);
-        assert_true(difference(&f, before, now) == 0);
+        before = pass_grad(f.g, before, GRAD_SAVE_CALLS);
+        assert_true(difference(&f, before, pass_grad(f.g, now, GRAD_SAVE_CALLS)) == 0);
         arena_free(&f.arena);
     }
 }

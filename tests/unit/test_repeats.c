@@ -175,17 +175,18 @@ static void test_repeats(void **state) {
 }
 
 /* What stays as it is: too little to do, few columns, strides, borders that are no zeros, one tap,
- * channels that are repeated. */
+ * channels that are repeated, and what a derivative is taken to the repeated places of. */
 static void test_repeats_not(void **state) {
     (void)state;
     static const struct {
         int64_t o, k, stride, least;
         Border border;
         int made;
-    } row[] = {{8, 3, 1, 1, BORDER_VALUE, 1}, {8, 3, 1, 1 << 20, BORDER_VALUE, 0},
-               {1, 3, 1, 1, BORDER_VALUE, 0}, {8, 3, 2, 1, BORDER_VALUE, 0},
-               {8, 3, 1, 1, BORDER_EDGE, 0},  {8, 1, 1, 1, BORDER_VALUE, 0},
-               {8, 2, 1, 1, BORDER_VALUE, 0}};
+        bool point;
+    } row[] = {{8, 3, 1, 1, BORDER_VALUE, 1, false}, {8, 3, 1, 1 << 20, BORDER_VALUE, 0, false},
+               {1, 3, 1, 1, BORDER_VALUE, 0, false}, {8, 3, 2, 1, BORDER_VALUE, 0, false},
+               {8, 3, 1, 1, BORDER_EDGE, 0, false},  {8, 1, 1, 1, BORDER_VALUE, 0, false},
+               {8, 2, 1, 1, BORDER_VALUE, 0, false}, {8, 3, 1, 1, BORDER_VALUE, 0, true}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Fixture f;
         fixture_open(&f, TY_F64, 6300 + i);
@@ -194,16 +195,22 @@ static void test_repeats_not(void **state) {
         Node *x = sample_input(&f.s, type_make(TY_F64, 3, (int64_t[]){3, 4, 8}), -1, 1);
         Node *w = sample_input(&f.s, type_make(TY_F64, 3, (int64_t[]){row[i].o, 4, k}), -1, 1);
         Node *wide = node_broadcast(g, x, 8, 4, (int64_t[]){3, 4, 8, 2});
-        wide = node_reshape(g, wide, 3, (int64_t[]){3, 4, 16});
+        Node *u = wide = node_reshape(g, wide, 3, (int64_t[]){3, 4, 16});
         wide = node_window(g, wide, 2, row[i].stride, 1, 1, count, k, row[i].border, 0);
         static const int8_t la[] = {0, 1, 2, 3}, lb[] = {4, 1, 3}, lo[] = {0, 4, 2};
-        region_result(f.region, node_contract(g, wide, w, la, lb, lo, 3));
+        Node *y = node_contract(g, wide, w, la, lb, lo, 3);
+        region_result(f.region, y);
+        if (row[i].point) {
+            Node *all = node_fold(g, OP_SUM, node_map2(g, OP_MUL, y, y), 7);
+            region_result(f.region, node_grad(g, all, u, node_const(g, TY_F64, 1)));
+        }
         Region *made = pass_repeats(g, f.region, row[i].least);
         const int sums = fixture_count(&f, made, is_sum_of_terms);
         if (sums != row[i].made) {
             fail_msg("%zu: %d sums over windows", i, sums);
         }
-        assert_true(difference(&f, f.region, made) < 1e-12);
+        Region *before = pass_grad(g, f.region, GRAD_SAVE_CALLS);
+        assert_true(difference(&f, before, pass_grad(g, made, GRAD_SAVE_CALLS)) < 1e-12);
         arena_free(&f.arena);
     }
 }
