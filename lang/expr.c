@@ -259,21 +259,35 @@ static Extents extents_and(Extents n, int64_t extent) {
     return n;
 }
 
-/* How many leading or trailing axes of v stay, if the others become `want`; -1: it does not fit. */
-static int axes_kept(const Value *v, bool trailing, Extents want) {
-    int most = -1;
-    for (int n = 0; n <= v->rank; n++) {
+/* Are n leading or trailing axes of v those of the pack of the op or layer around? */
+static bool is_pack(const Elab *e, const Value *v, bool trailing, int n) {
+    bool is = e->frame && e->frame->pack_bound && e->frame->npack == n;
+    for (int i = 0; is && i < n; i++) {
+        is = v->dim[trailing ? v->rank - n + i : i].size == e->frame->pack[i].size;
+    }
+    return is;
+}
+
+/* How many leading or trailing axes of v stay, if the others become `want`; -1: it does not fit.
+ * Axes of extent 1 beside the others may stay or not: where it fits as many as the pack has do,
+ * else all but as many as `ones` are listed beside `...`. */
+static int axes_kept(const Elab *e, const Value *v, bool trailing, Extents want, int ones) {
+    int least = -1, most = -1, empty = -1;
+    bool pack = false;
+    for (int n = 0; n <= v->rank && !pack; n++) {
         Extents others = {1, 1};
         for (int i = 0; i < v->rank; i++) {
             bool kept = trailing ? i >= v->rank - n : i < n;
             others = kept ? others : extents_and(others, v->dim[i].size);
         }
         if (others.all == want.all && others.some == want.some) {
-            return n;
+            pack = is_pack(e, v, trailing, n);
+            least = least < 0 || pack ? n : least;
+            most = n;
         }
-        most = others.all == 0 && want.all == 0 ? n : most; /* as many as can */
+        empty = others.all == 0 && want.all == 0 ? n : empty; /* as many as can */
     }
-    return most;
+    return most < 0 ? empty : ones < most - least ? most - ones : least;
 }
 
 static const Value *eval_as(Elab *e, const Ast *ast) {
@@ -290,7 +304,7 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
         return &value_poison;
     }
     Dim dim[MD_RANK];
-    int rank = 0;
+    int rank = 0, first = 0, last = 0; /* ones in front of all that is larger, and behind it */
     Extents want = {1, 1};
     for (int i = 0; i < type->nkid; i++) {
         Dim d;
@@ -298,13 +312,15 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
             if (!dims_eval(e, type->kid[i], &d)) {
                 return &value_poison;
             }
+            first += d.size == 1 && want.all == 1;
+            last = d.size == 1 ? last + 1 : 0;
             want = extents_and(want, d.size);
         }
     }
     for (int i = 0; i < type->nkid; i++) {
         if (type->kid[i]->kind == AST_PACK) {
             bool trailing = i > 0;
-            int n = axes_kept(v, trailing, want);
+            int n = axes_kept(e, v, trailing, want, trailing ? last : first);
             if ((trailing && i != type->nkid - 1) || n < 0) {
                 return elab_error(
                     e, type->kid[i]->loc, 354,

@@ -6,8 +6,6 @@
  * front of the pass that differentiates asks here. Changes nothing. */
 #include "passes/points.h"
 
-#include "passes/simplify_rule.h"
-
 /* Whether a derivative is taken to a value that no rule can change or make equal to another one: a
  * parameter, state or input, a carry, a hidden constant. `loop`: whose body this is, or NULL; then
  * what is borrowed from outside is noted in borrowed[], by operand. */
@@ -17,8 +15,8 @@ static bool point_is_fixed(const Node *point, const Node *loop, bool *borrowed) 
         return true;
     }
     const Node *behind = point->op == OP_STOP ? point->in[0] : NULL;
-    double x;
-    bool hidden = behind && is_uniform(behind, &x);
+    behind = behind && behind->op == OP_BROADCAST ? behind->in[0] : behind;
+    const bool hidden = behind && behind->op == OP_CONST;
     return point->op == OP_SLOT || point->op == OP_BODY_PARAM || hidden;
 }
 

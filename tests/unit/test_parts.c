@@ -339,8 +339,8 @@ static void test_turns(void **state) {
     assert_true(moved > CHAINS / 2);
 }
 
-/* Where the loop keeps all its turns, where something else reads the stack, a derivative is taken to
- * it, and where what comes of it takes more, nothing moves. */
+/* Where the loop keeps all its turns, where something else reads the stack, a derivative is taken
+ * to it, and where what comes of it takes more, nothing moves. */
 static void test_turns_that_stay(void **state) {
     (void)state;
     for (int form = 0; form < 5; form++) {
