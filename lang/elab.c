@@ -81,6 +81,7 @@ static void check_constants(Elab *e) {
 }
 
 static void elaborate_items(Elab *e) {
+    Region *before = graph_enter(e->g, e->init->region); /* of values where numbers belong */
     for (int i = 0; i < e->root->ast->nkid; i++) {
         const Ast *ast = e->root->ast->kid[i];
         stmt_attributes(e, ast);
@@ -95,6 +96,7 @@ static void elaborate_items(Elab *e) {
             params_untyped_state(e, ast);
         }
     }
+    graph_leave(e->g, before);
     for (int i = 0; i < e->root->ast->nkid; i++) {
         const Ast *ast = e->root->ast->kid[i];
         const Item *item = ast->name ? file_find_own(e->root, ast->name) : NULL;

@@ -22,9 +22,10 @@ int64_t sum_even(int64_t span) {
     return span > SHORT_FROM ? align_up(span, SHORT_LEAST) : span;
 }
 
-/* So many turns of a piece, or some less, that it has them a whole number of times; 0: none. */
-static int64_t even_span(int64_t trip, int64_t span) {
-    while (span > SHORT_LEAST && trip % span != 0) {
+/* So many turns of a piece, or some less, that it has them a whole number of times; 0: none from
+ * `least` on. */
+static int64_t even_span(int64_t trip, int64_t span, int64_t least) {
+    while (span > least && trip % span != 0) {
         span--;
     }
     return trip % span == 0 ? span : 0;
@@ -116,8 +117,12 @@ SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes, bool lone) {
         int64_t unit = i == turns->n - 1 ? lanes : 1;
         while (chain * ((t.trip + unit - 1) / unit) > most) {
             int64_t span = most / chain * unit;
-            if (t.begin && chain == 1 && most < SUM_CHAIN && t.trip % span != 0) {
-                const int64_t less = even_span(t.trip, span);
+            if (t.begin && chain == 1 && t.trip % span != 0) {
+                const bool longest = most == SUM_CHAIN;
+                const int64_t less = even_span(t.trip, span, longest ? 2 : SHORT_LEAST);
+                if (longest && (less == 0 || unit > 1)) {
+                    BUG("a piece of a sum that is no multiple of its parts");
+                }
                 most = less > 0 ? less : SUM_CHAIN;
                 continue;
             }
@@ -130,8 +135,6 @@ SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes, bool lone) {
                 part.begin = part.begin ? index_add(&b->k->index, part.begin, at) : at;
                 add_turn(&s, part);
                 unit = 1;
-            } else if (chain == 1) {
-                BUG("a piece of a sum that is no multiple of its parts");
             }
             add_level(&s);
             chain = 1;
