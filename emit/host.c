@@ -680,8 +680,8 @@ static void print_info(const Emit *e, Text *out) {
             const Slot *slot = source_of->input.at[k];
             if (slot->optional) {
                 names_push(e->arena, &lines[0],
-                           str_printf(e->arena, "    --set %s=%.9g\n", slot->c_name,
-                                      slot->initial));
+                           str_printf(e->arena, "    --set %s=%.*g\n", slot->c_name,
+                                      elem_is_int(slot->type.elem) ? 17 : 9, slot->initial));
             }
         }
     }

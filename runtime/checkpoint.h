@@ -3,7 +3,8 @@
  *
  * A new checkpoint is complete and synced before the one at its path gets the name PATH.old and it
  * the name PATH; so whatever happens when, one of the two is whole. Both carry a checksum. A resume
- * takes PATH, or PATH.old where PATH is missing or damaged, and says so.
+ * takes PATH, or PATH.old where PATH is missing or damaged, and says so; what is damaged does not
+ * become PATH.old.
  * Needs plan.h; gives exit codes; allocates nothing. */
 #ifndef MD_CHECKPOINT_H
 #define MD_CHECKPOINT_H
@@ -70,10 +71,12 @@ MD_COLD int md_checkpoint_save(md_run *r) {
         return md_fail(&r->message, MD_EXIT_DATA, "%s: too many trains have left out batches",
                        r->options.checkpoint);
     }
-    snprintf(r->out.keep, sizeof r->out.keep, "%s.old", r->options.checkpoint);
+    const int whole = r->damaged == NULL || strcmp(r->damaged, r->options.checkpoint) != 0;
+    snprintf(r->out.keep, sizeof r->out.keep, whole ? "%s.old" : "", r->options.checkpoint);
     int rc = md_save_file(&r->out, r->options.checkpoint, r->model, &r->regions, MD_CHECKPOINT,
                           NULL, note.used > 0 ? bytes : NULL, &r->message);
     r->out.keep[0] = 0;
+    r->damaged = rc == MD_EXIT_OK ? NULL : r->damaged;
     return rc;
 }
 
@@ -174,6 +177,7 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
         if (rc != MD_EXIT_OK) {
             return rc;
         }
+        r->damaged = path;
         md_text_format(&r->message, "%.200s; going on from '%s'", first, old);
         if (r->task->entry->kind != MD_ENTRY) {
             md_text_format(&r->message, ", step %lld", (long long)r->task->step);

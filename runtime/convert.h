@@ -14,17 +14,23 @@
 
 /* A number as it came: integers exact, the rest as a double. */
 typedef struct md_number {
-    int is_int;
+    int is_int; /* -1: text with a fraction, which `f` may not show */
     int64_t i;
     double f; /* always set */
 } md_number;
 
-/* A finite number from text; 0 when the text is none. */
+/* A finite number from text; 0 when the text is none. 12.00 is a whole one, with all its digits. */
 MD_FN int md_parse_value(const char *text, md_number *n) {
+    char whole[32] = "";
+    const char *point = strpbrk(text, "eE") == NULL ? strchr(text, '.') : NULL;
+    const int rest = point != NULL && strpbrk(point, "123456789") != NULL;
+    if (point != NULL && !rest && point - text < (int64_t)sizeof whole) {
+        memcpy(whole, text, (size_t)(point - text));
+    }
     n->i = 0;
-    n->is_int = md_parse_integer(text, &n->i);
+    n->is_int = rest ? -1 : md_parse_integer(whole[0] != 0 ? whole : text, &n->i);
     n->f = n->i == 0 && strchr(text, '-') != NULL ? -0.0 : (double)n->i;
-    return n->is_int || (md_parse_number(text, &n->f) && isfinite(n->f));
+    return (n->is_int == 1 && whole[0] == 0) || (md_parse_number(text, &n->f) && isfinite(n->f));
 }
 
 MD_FN size_t md_dtype_bytes(md_dtype t) {
@@ -54,7 +60,7 @@ MD_FN md_number md_get_number(const void *from, md_dtype type, int swap) {
 enum { MD_NUMBER_TEXT = 40 };
 MD_COLD const char *md_number_text(char *buffer, md_number n) {
     md_text t = md_text_make(buffer, MD_NUMBER_TEXT);
-    if (n.is_int) {
+    if (n.is_int == 1) {
         md_text_i64(&t, n.i);
     } else {
         md_text_number(&t, n.f);
@@ -101,8 +107,8 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     if (md_is_float(type)) {
         return md_put_float(to, type, n.f);
     }
-    if (!n.is_int) {
-        if (!(n.f >= -9007199254740992.0 && n.f <= 9007199254740992.0) || n.f != floor(n.f)) {
+    if (n.is_int != 1) {
+        if (n.is_int < 0 || !(fabs(n.f) <= 9007199254740992.0) || n.f != floor(n.f)) {
             return 0;
         }
         n.i = (int64_t)n.f;

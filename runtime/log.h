@@ -114,6 +114,7 @@ typedef struct md_run {
     size_t opened;               /* address space that the thread library took before its threads */
     unsigned char *seen;         /* one byte a slice of the table, for load */
     char note[MD_NOTE_BYTES];    /* of the checkpoint that the run goes on from */
+    const char *damaged;         /* its path, where the run goes on from PATH.old; or NULL */
     md_best best;
     /* progress */
     int part;     /* that is evaluated */

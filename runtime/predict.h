@@ -34,15 +34,13 @@ MD_COLD int md_predict_calls(md_run *r, int64_t *calls) {
 /* Values `from` to `to` - 1, separated. */
 MD_COLD void md_show_values(md_text *t, const md_port *port, const void *data, size_t from,
                             size_t to, const char *separator) {
-    size_t width = md_dtype_bytes(port->dtype);
+    const size_t width = md_dtype_bytes(port->dtype);
+    char shown[MD_NUMBER_TEXT];
     for (size_t i = from; i < to; i++) {
-        double value = md_get_number((const char *)data + i * width, port->dtype, 0).f;
+        const md_number n = md_get_number((const char *)data + i * width, port->dtype, 0);
+        const int fits = isfinite(n.f) || separator[0] == ' '; /* JSON has no others */
         md_text_add(t, i > 0 ? separator : "");
-        if (isfinite(value) || separator[0] == ' ') {
-            md_text_number(t, value);
-        } else {
-            md_text_add(t, "null");
-        }
+        md_text_add(t, fits ? md_number_text(shown, n) : "null");
     }
 }
 

@@ -623,6 +623,13 @@ static void test_numbers(void **state) {
     assert_true(md_parse_value("-9223372036854775808", &n) && n.is_int && n.i == INT64_MIN);
     assert_true(md_parse_value("-9223372036854775809", &n) && !n.is_int);
     assert_true(md_parse_value("-0", &n) && signbit(n.f));
+    assert_true(md_parse_value("-0.0", &n) && n.is_int == 1 && signbit(n.f));
+    int64_t to;
+    assert_true(md_parse_value("9007199254740993.00", &n) && md_put_number(&to, MD_I64, n));
+    assert_true(to == 9007199254740993);
+    assert_true(md_parse_value("2.5e1", &n) && md_put_number(&to, MD_I64, n) && to == 25);
+    assert_true(md_parse_value("0.99999999999999999999", &n) && n.f == 1);
+    assert_false(md_put_number(&to, MD_U32, n)); /* a fraction, whatever a double says */
     static const struct {
         double value;
         const char *text;

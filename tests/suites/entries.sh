@@ -32,13 +32,16 @@ entry asked(t: f32 = 1 / 8, k: i32 in 1..5 = 4, n: i64 = -9_007_199_254_740_992,
 END
 if "$MDLC" "$scratch/asked.mdl" -o "$scratch/asked.c" && $CC -O1 "$scratch/asked.c" -lm -o "$scratch/asked"; then
     "$scratch/asked" asked >"$scratch/out" 2>&1
-    printf '%s\n' 't = 0.125' 'k = 4' 'n = -9.007199e+15' 'flip = 1' 'top = inf' >"$scratch/want"
+    printf '%s\n' 't = 0.125' 'k = 4' 'n = -9007199254740992' 'flip = 1' 'top = inf' >"$scratch/want"
     same "defaults" "$scratch/want" "$scratch/out"
+    "$scratch/asked" asked --set n=1073741825 --set top=1e10 --log json | grep -c '"values":\[1073741825\]' >"$scratch/out"
+    printf '1\n' >"$scratch/want"
+    same "all digits of an integer" "$scratch/want" "$scratch/out"
     "$scratch/asked" asked --set k=1 --set asked.t=2 --set flip=0 >"$scratch/out" 2>&1
-    printf '%s\n' 't = 2' 'k = 1' 'n = -9.007199e+15' 'flip = 0' 'top = inf' >"$scratch/want"
+    printf '%s\n' 't = 2' 'k = 1' 'n = -9007199254740992' 'flip = 0' 'top = inf' >"$scratch/want"
     same "defaults beside --set" "$scratch/want" "$scratch/out"
     "$scratch/asked" info | sed -n 's/^ *--set //p' >"$scratch/out"
-    printf '%s\n' t=0.125 k=4 n=-9.00719925e+15 flip=1 top=inf >"$scratch/want"
+    printf '%s\n' t=0.125 k=4 n=-9007199254740992 flip=1 top=inf >"$scratch/want"
     same "defaults in info" "$scratch/want" "$scratch/out"
     for wrong in k=5 flip=2 k=1.5 t=x; do
         "$scratch/asked" asked --set $wrong >"$scratch/out" 2>&1
