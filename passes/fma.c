@@ -1,14 +1,44 @@
 /* fma: products and sums that become one multiply-add.
  *
  * A product of floats whose only use is a sum or a difference is rounded together with it, unless
- * what it is added to is a product too: x * x - y * y is 0 where x is y. That is decided here, on
- * the graph, by uses alone: what is fused, stored, recomputed or split among threads later changes
- * no bits, nor does a C compiler, which is told to join nothing by itself
- * (docs/decisions/0016-multiply-adds.md). Needs a region at STAGE_OPTIMISED, gives one; a second
- * run changes nothing. */
+ * what it is added to is a product too: x * x - y * y is 0 where x is y. What a loop adds up over
+ * its turns has rounded terms, as sums over axes have: turns that run side by side add theirs
+ * behind the loop. That is decided here, on the graph, by uses alone: what is fused, stored,
+ * recomputed or split among threads later changes no bits, nor does a C compiler, which is told to
+ * join nothing by itself (docs/decisions/0016-multiply-adds.md). Needs a region at
+ * STAGE_OPTIMISED, gives one; a second run changes nothing. */
 #include "passes/fma.h"
 
 #include "passes/simplify_rule.h"
+
+/* Is `n`, of the body of a loop, made of the parameter? */
+static bool is_made_of(const Node *n, const Node *param) {
+    Arena scratch = {0};
+    const Region *body = param->region;
+    bool *of = ARENA_ARRAY(&scratch, bool, body->node.count);
+    of[param->id] = true;
+    for (uint32_t i = param->id + 1; i <= n->id; i++) {
+        const Node *made = body->node.at[i];
+        for (int k = 0; k < made->nin; k++) {
+            of[i] = of[i] || of[made->in[k]->id];
+        }
+    }
+    const bool is = of[n->id];
+    arena_free(&scratch);
+    return is;
+}
+
+/* Products that a carry adds up, of which it is no part, are not rounded with it. */
+static void note_sums(const Node *loop) {
+    for (int i = 0; i < loop->attr->ncarry; i++) {
+        const Node *sum = loop->body->out.at[i], *carry = loop->body->param.at[1 + i];
+        const int k = sum->op == OP_ADD && sum->in[0] == carry;
+        Node *term = sum->op == OP_ADD && sum->in[!k] == carry ? sum->in[k] : NULL;
+        if (term && term->op == OP_MUL && !is_made_of(term, carry)) {
+            term->note = term;
+        }
+    }
+}
 
 /* Node.note of what is needed: its only user; itself where it is used more than once. */
 static void note_users(const Region *region) {
@@ -25,6 +55,7 @@ static void note_users(const Region *region) {
         }
         if (user->op == OP_LOOP) {
             note_users(user->body);
+            note_sums(user);
         }
     }
 }

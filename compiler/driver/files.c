@@ -19,6 +19,10 @@ static int file_error(Compile *c, const char *what, const char *path) {
 /* Reads the model file, or as much of it as shows that it is too large. */
 int files_read(Compile *c, Text *text) {
     FILE *in = fopen(c->opt.input, "rb");
+    if (!in && str_eq(c->opt.input, "-")) {
+        fprintf(c->diag.out, "mdlc: a model is read from a file; '/dev/stdin' is standard input\n");
+        return EXIT_FILE;
+    }
     if (!in) {
         return file_error(c, "open", c->opt.input);
     }

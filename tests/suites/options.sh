@@ -226,6 +226,7 @@ is "json: what -D says" 0 '"define":{"N":"5","scale":"1 +\\u000a2"}' \
 for stage in ast build match repeats orders turns lookups parts chunk precision grad operands simplify hoist clean factor unroll merge halo layout narrow sums fma eval_parts remat sink thin final again lower plan; do
     is "--dump=$stage" 0 . "$MDLC" --dump=$stage "$model"
 done
+is "a model from standard input" 4 "read from a file; '/dev/stdin'" "$MDLC" check -
 is "fmt" 0 '^entry main(x: \[N\], k: i32\[2, N\] in 0..4, c: f64) {$' "$MDLC" fmt "$model"
 cp "$model" "$scratch/odd.mdl"
 echo 'const   odd=1 ;' >>"$scratch/odd.mdl"

@@ -54,32 +54,32 @@ static void net_while_fill_mul(float *MD_RESTRICT mul, int64_t n) {
 }
 
 /* while.mdl:4  while sum(h * h) > 0.1 max MOST carry h = x { h <- tanh(0.5 * h + 0.1 * x); }  [8] */
-static void net_while_fill_fma(float *MD_RESTRICT fma, int64_t n) {
+static void net_while_fill_add(float *MD_RESTRICT add, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
-        fma[i] = 0.0f;
+        add[i] = 0.0f;
     }
 }
 
 /* while.mdl:4  while sum(h * h) > 0.1 max MOST carry h = x { h <- tanh(0.5 * h + 0.1 * x); }  [8] */
-static void net_while_fma_back(float *mul_next, float *fma_next, const float *mul, const float *x,
-        const float *mul_2, const float *fma, int64_t n) {
+static void net_while_add_back(float *mul_next, float *add_next, const float *mul, const float *x,
+        const float *mul_2, const float *add, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
         const float t = md_tanhf(md_madf(0.5f, x[i], mul_2[i]));
         const float t_2 = mul[i] * md_madf(-t, t, 1.0f);
         const float t_3 = t_2 * 0.5f;
-        const float t_4 = md_madf(t_2, 0.1f, fma[i]);
+        const float t_4 = add[i] + t_2 * 0.1f;
         mul_next[i] = t_3;
-        fma_next[i] = t_4;
+        add_next[i] = t_4;
     }
 }
 
 /* while.mdl:4  while sum(h * h) > 0.1 max MOST carry h = x { h <- tanh(0.5 * h + 0.1 * x); }  [8] */
-static void net_while_main_d(float *d, const float *mul, const float *fma, int64_t n) {
+static void net_while_main_d(float *d, const float *mul, const float *add, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
-        d[i] = mul[i] + fma[i];
+        d[i] = mul[i] + add[i];
     }
 }
 
@@ -96,7 +96,7 @@ int net_while_main_entry(net_while *m, const net_while_main_entry_in *in, net_wh
     /* arena */
     uint8_t *lt = MD_AT(uint8_t, m->arena, 768); /* bool to 769, steps 0..6 */
     float *mul = MD_AT(float, m->arena, 768); /* [8] to 800, steps 7..11 */
-    float *fma = MD_AT(float, m->arena, 832); /* [8] to 864, steps 8..11 */
+    float *add = MD_AT(float, m->arena, 832); /* [8] to 864, steps 8..11 */
     float *mul_2 = MD_AT(float, m->arena, 640); /* [8] to 672, steps 1..10 */
     float *h_2 = MD_AT(float, m->io, 0); /* [8] result h */
     int32_t *param = MD_AT(int32_t, m->arena, 704); /* i32 to 708, steps 3..10 */
@@ -104,7 +104,7 @@ int net_while_main_entry(net_while *m, const net_while_main_entry_in *in, net_wh
     uint8_t *lt_next = MD_AT(uint8_t, m->arena, 768); /* bool to 769, steps 5..5, in place of lt */
     float *h_2_next = MD_AT(float, m->io, 0); /* [8] result h */
     float *mul_next = MD_AT(float, m->arena, 768); /* [8] to 800, steps 10..10, in place of mul */
-    float *fma_next = MD_AT(float, m->arena, 832); /* [8] to 864, steps 10..10, in place of fma */
+    float *add_next = MD_AT(float, m->arena, 832); /* [8] to 864, steps 10..10, in place of add */
 
     /* line 4: while sum(h * h) > 0.1 max MOST carry h = x { h <- tanh(0.5 * h + 0.1 * x); } */
     net_while_lt(lt, x); /* 0 */
@@ -125,12 +125,12 @@ int net_while_main_entry(net_while *m, const net_while_main_entry_in *in, net_wh
     /* line 5: return h = h, d = grad(sum(h), x) */
     net_while_fill_mul(mul, 8); /* 7 */
     /* line 4 */
-    net_while_fill_fma(fma, 8); /* 8 */
+    net_while_fill_add(add, 8); /* 8 */
     for (int64_t i1 = (*param < 19 ? *param : 19); i1 >= 0; i1--) {
-        net_while_fma_back(mul_next, fma_next, mul, x_2 + i1 * 8, mul_2, fma, 8); /* 10 */
+        net_while_add_back(mul_next, add_next, mul, x_2 + i1 * 8, mul_2, add, 8); /* 10 */
     }
     /* line 4 */
-    net_while_main_d(d, mul, fma, 8); /* 11 */
+    net_while_main_d(d, mul, add, 8); /* 11 */
     out->h = h;
     out->d = d;
     return NET_WHILE_OK;
