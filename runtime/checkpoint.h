@@ -71,8 +71,9 @@ MD_COLD int md_checkpoint_save(md_run *r) {
         return md_fail(&r->message, MD_EXIT_DATA, "%s: too many trains have left out batches",
                        r->options.checkpoint);
     }
-    const int whole = r->damaged == NULL || strcmp(r->damaged, r->options.checkpoint) != 0;
-    snprintf(r->out.keep, sizeof r->out.keep, whole ? "%s.old" : "", r->options.checkpoint);
+    if (r->damaged == NULL || strcmp(r->damaged, r->options.checkpoint) != 0) {
+        snprintf(r->out.keep, sizeof r->out.keep, "%s.old", r->options.checkpoint);
+    }
     int rc = md_save_file(&r->out, r->options.checkpoint, r->model, &r->regions, MD_CHECKPOINT,
                           NULL, note.used > 0 ? bytes : NULL, &r->message);
     r->out.keep[0] = 0;
