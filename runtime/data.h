@@ -180,6 +180,21 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
 }
 
 /* if: arrays */
+/* Is one the shape of the other, axes of 1 aside, or has one of them no more than one axis? */
+MD_COLD int md_shapes_agree(const int64_t *a, int na, const int64_t *b, int nb) {
+    int axes[2] = {0, 0}, same = 1, j = 0;
+    for (int i = 0; i < na; i++) {
+        axes[0] += a[i] != 1;
+        for (; a[i] != 1 && j < nb && b[j] == 1; j++) {
+        }
+        same = same && (a[i] == 1 || (j < nb && b[j++] == a[i]));
+    }
+    for (int i = 0; i < nb; i++) {
+        axes[1] += b[i] != 1;
+    }
+    return same || axes[0] < 2 || axes[1] < 2;
+}
+
 /* Where the rows of a field lie in an array, and how many there are. */
 MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, md_column *column,
                            int64_t *rows, md_text *message) {
@@ -215,6 +230,14 @@ MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f
             "%s: records of %lld elements, %lld in all; field '%s' of data set '%s' takes %lld",
             a->path, (long long)a->width, (long long)elements, f->name, set->name,
             (long long)(f->first + f->count));
+    }
+    if (f->source == MD_RECORD && f->load == NULL && !a->flat &&
+        !md_shapes_agree(a->shape + 1, a->rank - 1, f->shape, f->rank)) {
+        char is[MD_SHAPE_TEXT], takes[MD_SHAPE_TEXT];
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: records of shape %s; field '%s' of data set '%s' takes %s", a->path,
+                       md_shape_text(is, a->shape + 1, a->rank - 1), f->name, set->name,
+                       md_shape_text(takes, f->shape, f->rank));
     }
     *rows = elements / record;
     column->pitch = (size_t)record * width;
