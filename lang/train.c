@@ -540,12 +540,18 @@ static void clip_gradients(Elab *e, Training *t) {
         return;
     }
     Node *total = NULL;
+    const Loc loc = g->loc;
     for (int i = 0; i < t->update.count; i++) {
+        if (!t->clip) { /* --checks=nan names the parameter's line, there is no other */
+            g->loc = t->update.at[i].param->slot->loc;
+        }
         Node *sum = square_sum(g, t->update.at[i].grad);
+        g->loc = t->clip ? loc : t->loss_loc;
         total = total ? node_map2(g, OP_ADD, total, sum) : sum;
     }
     Elem elem = total->type->elem;
     t->norm = node_map1(g, OP_SQRT, total);
+    g->loc = loc;
     scaler_judge(e, t);
     if (t->clip != CLIP_NORM) {
         return;

@@ -65,6 +65,18 @@ ends none backward x "in step 2; nothing was saved; the first NaN came from"
 ends none backward x "; parameter flat.w held an infinity"
 ends nan backward x "the gradient norm of 'backward' became infinite in step 1; nothing was saved; the first infinity came from"
 ends nan backward x "$(line 'from backward')"
+# A gradient of 1e25, whose square is infinite: the line of its parameter.
+cat >"$scratch/large.mdl" <<'END'
+use nn;
+model net(x: [4, 8]) -> [4] {
+    param w: [8] = 1;
+    y[b] = sum[i] x[b, i] * w[i];
+    return y;
+}
+train large(x: [4, 8]) of net { loss mean(net(x)) * 1e25; optimizer sgd(lr = 0.1); }
+END
+"$MDLC" --checks=nan "$scratch/large.mdl" -o "$scratch/large.c" && $CC -O0 -fopenmp "$scratch/large.c" -lm -o "$scratch/large" || fail large "does not build"
+ends large large x "the first infinity came from large.mdl:3: mul in 'param w: [8] = 1;"
 ends none update x "in step 2; nothing was saved; parameter net.fc.weight held a NaN before the step"
 ends nan update x "in step 1; nothing was saved; the first NaN came from"
 
