@@ -73,7 +73,7 @@ model net(x: [4, 8]) -> [4] {
     y[b] = sum[i] x[b, i] * w[i];
     return y;
 }
-train large(x: [4, 8]) of net { loss mean(net(x)) * 1e25; optimizer sgd(lr = 0.1); }
+train large(x: [4, 8]) of net { loss mean(net(x)) * 1e25; optimizer sgd(lr = 0.1); steps 2; }
 END
 "$MDLC" --checks=nan "$scratch/large.mdl" -o "$scratch/large.c" && $CC -O0 -fopenmp "$scratch/large.c" -lm -o "$scratch/large" || fail large "does not build"
 ends large large x "the first infinity came from large.mdl:3: mul in 'param w: [8] = 1;"
