@@ -76,7 +76,7 @@ model net(x: [4, 8]) -> [4] {
 train large(x: [4, 8]) of net { loss mean(net(x)) * 1e25; optimizer sgd(lr = 0.1); steps 2; }
 END
 "$MDLC" --checks=nan "$scratch/large.mdl" -o "$scratch/large.c" && $CC -O0 -fopenmp "$scratch/large.c" -lm -o "$scratch/large" || fail large "does not build"
-ends large large x "the first infinity came from large.mdl:3: mul in 'param w: [8] = 1;"
+ends large large x "the first infinity came from large.mdl:3: mul in 'param w: [8] = 1  [8]'"
 ends none update x "in step 2; nothing was saved; parameter net.fc.weight held a NaN before the step"
 ends nan update x "in step 1; nothing was saved; the first NaN came from"
 
