@@ -494,10 +494,6 @@ MD_COLD void md_load_walked(md_load *l) {
     if (l->walk == MD_LOAD_CHECK) {
         md_load_whole(l);
         l->walk += l->sum_text[0] == 0; /* nothing to compare with */
-        if (l->sum_text[0] == 0 && (l->what & MD_LOAD_EXACT) != 0 && l->code == MD_OK) {
-            md_load_fault(l, MD_ERR_FORMAT, "it has no checksum: damaged, or weights and not a "
-                                            "checkpoint, from which --load FILE starts a new run");
-        }
     } else if (l->walk == MD_LOAD_SUM && l->code == MD_OK) {
         md_hex(sum, md_sum_note(l->sum, l->note), 16);
         if (!md_text_same(sum, l->sum_text)) {

@@ -96,6 +96,13 @@ static int number(const char *s, double *value) {
     return end != s && strspn(end, " \t") == strlen(end) && isfinite(*value);
 }
 
+/* Has it more than zeros behind the point? Then it is no whole number, however a double rounds it;
+ * with an exponent the double says. */
+static int has_rest(const char *s) {
+    const char *point = strpbrk(s, "eE") ? NULL : strchr(s, '.');
+    return point && strpbrk(point, "123456789");
+}
+
 typedef struct {
     float x[X];
     uint8_t k;
@@ -136,12 +143,12 @@ static int64_t table_rows(const uint8_t *data, size_t size, Row *rows, int64_t m
                     bad |= !isfinite((float)v);
                     row.x[column] = (float)v / 2;
                 } else if (column == 2) {
-                    bad |= v != floor(v) || v < 0 || v >= 10;
+                    bad |= has_rest(t.cell) || v != floor(v) || v < 0 || v >= 10;
                     row.k = bad ? 0 : (uint8_t)v;
-                } else if (strspn(t.cell, "+-0123456789 \t") == strlen(t.cell)) {
+                } else if (strspn(t.cell, "+-0123456789. \t") == strlen(t.cell)) {
                     errno = 0;
                     whole = strtoll(t.cell, NULL, 10);
-                    bad |= errno == ERANGE;
+                    bad |= errno == ERANGE || has_rest(t.cell);
                 } else {
                     bad |= v != floor(v) || fabs(v) > 9007199254740992.0;
                     whole = bad ? 0 : (int64_t)v;
