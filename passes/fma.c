@@ -10,31 +10,13 @@
 #include "passes/fma.h"
 
 #include "passes/simplify_rule.h"
-
-/* Is `n`, of the body of a loop, made of the parameter? */
-static bool is_made_of(const Node *n, const Node *param) {
-    Arena scratch = {0};
-    const Region *body = param->region;
-    bool *of = ARENA_ARRAY(&scratch, bool, body->node.count);
-    of[param->id] = true;
-    for (uint32_t i = param->id + 1; i <= n->id; i++) {
-        const Node *made = body->node.at[i];
-        for (int k = 0; k < made->nin; k++) {
-            of[i] = of[i] || of[made->in[k]->id];
-        }
-    }
-    const bool is = of[n->id];
-    arena_free(&scratch);
-    return is;
-}
+#include "passes/sums.h"
 
 /* Products that a carry adds up, of which it is no part, are not rounded with it. */
 static void note_sums(const Node *loop) {
     for (int i = 0; i < loop->attr->ncarry; i++) {
-        const Node *sum = loop->body->out.at[i], *carry = loop->body->param.at[1 + i];
-        const int k = sum->op == OP_ADD && sum->in[0] == carry;
-        Node *term = sum->op == OP_ADD && sum->in[!k] == carry ? sum->in[k] : NULL;
-        if (term && term->op == OP_MUL && !is_made_of(term, carry)) {
+        Node *term = sums_term(loop->body->out.at[i], loop->body->param.at[1 + i]);
+        if (term && term->op == OP_MUL) {
             term->note = term;
         }
     }

@@ -19,41 +19,36 @@
 
 #include "compiler/loop_builder.h"
 
-typedef struct {
-    const Node *carry;
-    bool *seen;
-} Depends;
-
-/* Whether the carry is part of `n`; loops read it as an operand. */
-static bool depends(const Depends *d, const Node *n) {
-    if (n == d->carry) {
-        return true;
-    }
-    if (d->seen[n->id]) {
-        return false;
-    }
-    d->seen[n->id] = true;
-    for (int k = 0; k < n->nin; k++) {
-        if (depends(d, n->in[k])) {
-            return true;
+/* Is `n`, of the body of a loop, made of the carry? Loops read it as an operand. */
+static bool is_made_of(const Node *n, const Node *carry) {
+    Arena scratch = {0};
+    const Region *body = carry->region;
+    bool *of = ARENA_ARRAY(&scratch, bool, body->node.count);
+    of[carry->id] = true;
+    for (uint32_t i = carry->id + 1; i <= n->id; i++) {
+        const Node *made = body->node.at[i];
+        for (int k = 0; k < made->nin; k++) {
+            of[i] = of[i] || of[made->in[k]->id];
         }
     }
-    return false;
+    const bool is = of[n->id];
+    arena_free(&scratch);
+    return is;
 }
 
-/* The term of a carry that sums; NULL where it does something else. */
-static Node *term_of(Graph *g, const LoopBuilder *loop, int carry) {
-    const Node *sum = loop_carry_next(loop, carry), *param = loop_carry_value(loop, carry);
-    if (!sum || sum->op != OP_ADD || !elem_is_float(sum->type->elem) ||
-        (sum->in[0] == param) == (sum->in[1] == param)) {
+Node *sums_term(const Node *sum, const Node *carry) {
+    if (sum->op != OP_ADD || !elem_is_float(sum->type->elem) ||
+        (sum->in[0] == carry) == (sum->in[1] == carry)) {
         return NULL;
     }
-    Arena scratch = {0};
-    Node *term = sum->in[sum->in[0] == param];
-    Depends d = {param, ARENA_ARRAY(&scratch, bool, g->region->node.count)};
-    bool other = depends(&d, term);
-    arena_free(&scratch);
-    return other ? NULL : term;
+    Node *term = sum->in[sum->in[0] == carry];
+    return is_made_of(term, carry) ? NULL : term;
+}
+
+/* The term of a carry of a loop that is open; NULL where it does something else. */
+static Node *term_of(const LoopBuilder *loop, int carry) {
+    const Node *sum = loop_carry_next(loop, carry);
+    return sum ? sums_term(sum, loop_carry_value(loop, carry)) : NULL;
 }
 
 /* Whether the term already makes good what the carry has lost. */
@@ -75,7 +70,7 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
     (void)ctx;
     int carries = loop_trip(loop) > SUM_CHAIN ? loop_carries(loop) : 0;
     for (int i = 0; i < carries; i++) {
-        Node *term = term_of(g, loop, i), *old = loop_carry_value(loop, i);
+        Node *term = term_of(loop, i), *old = loop_carry_value(loop, i);
         if (!term || keeps_already(loop, i, term)) {
             continue;
         }

@@ -10,4 +10,8 @@
 Region *pass_sums(Graph *g, const Region *region);
 bool sums_applies(const Region *region); /* it holds such a loop */
 
+/* What `sum`, the next value of a carry of floats, adds to it; NULL where it is no such sum, or the
+ * carry is part of the term. */
+Node *sums_term(const Node *sum, const Node *carry);
+
 #endif
