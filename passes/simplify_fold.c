@@ -115,15 +115,14 @@ static Node *sum_of_one(Graph *g, const Node *n, Node *const *in) {
     return node_fold(g, OP_SUM, x->in[0], axes_without(n->attr->axes, 1u << axis, x->type->rank));
 }
 
-/* A summand that is the same along all summed axes, or almost all zeros, is summed by itself. Where
- * the whole is there for others, it is summed as it is. */
+/* A summand that is almost all zeros is summed by itself. One that is the same along the axes is
+ * not: x - c has digits that a sum of x, less as many times c, has lost. */
 static Node *sum_of_sum(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     uint32_t axes = n->attr->axes;
     for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
         const Node *part = x->in[k];
-        bool same = same_along(part, axes);
-        if ((same && !is_shared(n, 0)) || (scatters_one(part) && axes >> part->attr->batch & 1)) {
+        if (scatters_one(part) && axes >> part->attr->batch & 1) {
             return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[0], axes),
                              node_fold(g, OP_SUM, x->in[1], axes));
         }

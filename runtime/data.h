@@ -17,6 +17,7 @@ typedef struct md_column {
     const unsigned char *data; /* NULL: not in memory */
     const char *path; /* for messages */
     size_t pitch;
+    int64_t rows; /* of this field, windows that fit */
     /* if: made */
     int64_t seed; /* MD_MADE: of the file */
     /* end: made */
@@ -105,7 +106,7 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
 
 /* A csv file: all its fields become arrays of finished rows in one mapping. */
 MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_stream *stream,
-                        int64_t *rows, md_text *message) {
+                        md_text *message) {
     const md_dataset *set = d->set;
     md_csv c;
     memset(&c, 0, sizeof c);
@@ -116,7 +117,6 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    *rows = c.rows;
     if (c.rows < 1) {
         return md_fail(message, MD_EXIT_DATA, "%s: no rows", path);
     }
@@ -170,6 +170,7 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
             column->data = out[i];
             column->path = path;
             column->pitch = f->row_bytes;
+            column->rows = c.rows;
             /* if: arrays */
             column->type = f->dtype;
             column->finished = 1;
@@ -197,7 +198,7 @@ MD_COLD int md_shapes_agree(const int64_t *a, int na, const int64_t *b, int nb) 
 
 /* Where the rows of a field lie in an array, and how many there are. */
 MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, md_column *column,
-                           int64_t *rows, md_text *message) {
+                           md_text *message) {
     size_t width = md_dtype_bytes(a->dtype);
     int64_t elements = a->rows * a->width;
     column->array = a;
@@ -216,7 +217,7 @@ MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f
                 "%s: %lld elements, but one row of field '%s' of data set '%s' needs %lld", a->path,
                 (long long)elements, f->name, set->name, (long long)(f->first + f->count));
         }
-        *rows = (elements - f->first - f->count) / f->stride + 1;
+        column->rows = (elements - f->first - f->count) / f->stride + 1;
         column->pitch = (size_t)f->stride * width;
         return MD_EXIT_OK;
     }
@@ -239,7 +240,7 @@ MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f
                        md_shape_text(is, a->shape + 1, a->rank - 1), f->name, set->name,
                        md_shape_text(takes, f->shape, f->rank));
     }
-    *rows = elements / record;
+    column->rows = elements / record;
     column->pitch = (size_t)record * width;
     return MD_EXIT_OK;
 }
@@ -385,7 +386,8 @@ MD_COLD int md_data_check(md_data *d, int part, const md_field *f, md_text *mess
         return MD_EXIT_OK;
     }
     /* if: windows */
-    if (f->source == MD_WINDOW && column->finished && !md_is_float(f->dtype)) {
+    if (f->source == MD_WINDOW && f->stride <= f->count && column->finished &&
+        !md_is_float(f->dtype)) { /* nothing between them that no row has */
         return md_data_check_windows(d, part, f, column, message);
     }
     /* end: windows */
@@ -413,13 +415,13 @@ MD_COLD void md_data_made(md_data *d, int file) {
 }
 /* end: made */
 
-/* One file: where each of its fields lies, and how many rows it has. */
+/* One file: where each of its fields lies, and how many rows it has of it. */
 MD_COLD int md_data_file(md_data *d, int part, int file, const char *path, md_stream *stream,
-                         int64_t *rows, md_text *message) {
-    (void)d, (void)part, (void)file, (void)stream, (void)rows;
+                         md_text *message) {
+    (void)d, (void)part, (void)file, (void)stream;
     /* if: csv */
     if (md_format_of(path) == MD_FORMAT_CSV) {
-        return md_data_csv(d, part, file, path, stream, rows, message);
+        return md_data_csv(d, part, file, path, stream, message);
     }
     /* end: csv */
     /* if: arrays */
@@ -430,7 +432,7 @@ MD_COLD int md_data_file(md_data *d, int part, int file, const char *path, md_st
     }
     for (int i = 0; i < d->set->field_count && rc == MD_EXIT_OK; i++) {
         if (d->set->fields[i].file == file) {
-            rc = md_data_locate(a, d->set, &d->set->fields[i], &d->columns[part][i], rows, message);
+            rc = md_data_locate(a, d->set, &d->set->fields[i], &d->columns[part][i], message);
         }
     }
     return rc;
@@ -460,13 +462,13 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
         }
         /* end: made */
         md_array *a = &d->arrays[part][file];
-        int64_t rows = 0;
-        int rc = md_data_file(d, part, file, path, stream, &rows, message);
+        int rc = md_data_file(d, part, file, path, stream, message);
         /* if: arrays */
         size_t record = 0;
         /* end: arrays */
         for (int i = 0; i < set->field_count && rc == MD_EXIT_OK; i++) {
             const md_field *f = &set->fields[i];
+            const int64_t rows = d->columns[part][i].rows;
             if (f->file != file) {
                 continue;
             }

@@ -118,6 +118,7 @@ MD_COLD int64_t md_rows_given(const md_task *k, int64_t calls) {
            md_min64(calls % k->per_epoch * k->entry->rows, k->train_rows);
 }
 
+/* if: made */
 /* How many rows a ring will hold when the task begins: those that are there, and what the phases in
  * front of it have still to push. */
 MD_COLD int64_t md_ring_rows(const md_run *r, const md_task *k) {
@@ -134,6 +135,7 @@ MD_COLD int64_t md_ring_rows(const md_run *r, const md_task *k) {
     }
     return md_min64(rows, set->files[0].rows);
 }
+/* end: made */
 /* end: passes */
 
 /* How many calls go through the data of the task once. `known`: what a checkpoint holds has been
@@ -145,8 +147,9 @@ MD_COLD int md_plan_rows(md_run *r, md_task *k, int known) {
     }
     (void)known;
     /* if: passes */
-    int in_ring = k->data->set->in_ring;
     least = k->entry->kind == MD_PASS ? 1 : rows;
+    /* if: made */
+    int in_ring = k->data->set->in_ring;
     if (in_ring) {
         k->train_rows = md_ring_rows(r, k);
         if (r->options.steps == 0 || (r->options.resume != NULL && !known)) {
@@ -159,6 +162,7 @@ MD_COLD int md_plan_rows(md_run *r, md_task *k, int known) {
                        k->data->set->name, (long long)k->train_rows, k->entry->name,
                        (long long)rows);
     }
+    /* end: made */
     /* end: passes */
     if (rows == 0 || k->train_rows < least) {
         return md_fail(&r->message, MD_EXIT_DATA,

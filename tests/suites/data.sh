@@ -274,6 +274,37 @@ for micro in 1 2; do
     lanes --log none --steps 7 --checkpoint "$scratch/lanes.part" && lanes --log none --resume "$scratch/lanes.part" --checkpoint "$scratch/lanes.part"
     same "streams resumed, $micro micro-batches" "$scratch/lanes.whole" "$scratch/lanes.part"
 done
+# As many rows as fit for every field, whichever is declared last: the first declared one needs a token more, or goes
+# further from row to row. A range is checked in rows, not between them.
+printf '%s' "$(awk 'BEGIN { for (i = 1; i <= 50; i++) printf "%c", 64 + i }')" >"$scratch/letters.txt"
+fields() { # NAME ROWS FIELDS
+    cat >"$scratch/fields.mdl" <<END
+use nn;
+dim B = 1, T = 5;
+dataset d { file f = "letters.txt"; $3 shuffle false; }
+model net(x: u8[B, T] in 0..256) -> [B, T, 4] { return x |> e: embedding(256, 4); }
+train fit of net on d[B] {
+    loss mean(net(x)^2);
+    last[j] = sum[b] f32(y[b, j]);
+    metric least = min[j] last[j];
+    optimizer sgd(lr = 0.0); epochs 1;
+}
+END
+    "$MDLC" "$scratch/fields.mdl" -o "$scratch/fields.c" && quickly "$scratch/fields.c" "$scratch/fields" ||
+        { fail "rows that fit: $1" "does not build"; return; }
+    "$scratch/fields" --data f="$scratch/letters.txt" --log json --log-every 1 --threads 1 >"$scratch/fields.log" 2>"$scratch/err"
+    got=$(grep -c '"event":"step"' "$scratch/fields.log") least=$(sed -n 's/.*"least":\([0-9]*\).*/\1/p' "$scratch/fields.log" | sort -n | head -n 1)
+    [ "$got" = "$2" ] && [ "${least:-0}" -ge 65 ] && pass || fail "rows that fit: $1" "$got rows, the least letter is ${least:-none} $(head -n 1 "$scratch/err")"
+}
+fields "the later word first" 9 'y: u8[T] in 65..115 = f.window(T, offset = 1); x: u8[T] in 0..256 = f.window(T);'
+fields "the later word last" 9 'x: u8[T] in 0..256 = f.window(T); y: u8[T] in 65..115 = f.window(T, offset = 1);'
+fields "streams" 9 'y: u8[T] in 0..256 = f.stream(T, offset = 1); x: u8[T] in 0..256 = f.stream(T);'
+fields "two strides" 10 'x: u8[T] in 0..256 = f.window(T); y: u8[T] in 0..256 = f.window(T, stride = 1);'
+fields "windows and records" 10 'x: u8[T] in 0..256 = f.window(T); y: u8[1] in 0..256 = f;'
+fields "records and windows" 10 'y: u8[1] in 0..256 = f; x: u8[T] in 0..256 = f.window(T);'
+printf '%s' "$(awk 'BEGIN { for (i = 1; i <= 50; i++) printf "%c", i % 7 == 4 ? 33 : 64 + i }')" >"$scratch/letters.txt"
+fields "gaps that no row reads" 8 'x: u8[T] in 0..256 = f.window(T); y: u8[1] in 65..115 = f.window(1, stride = 7);'
+
 # A language model whose state goes on from batch to batch (tests/unit/programs), on text that says the next token.
 "$MDLC" -D B=4 -D T=5 -D V=50 -D H=16 -D L=1 --prefix lm tests/unit/programs/07_lstm_lm.mdl -o "$scratch/lm.c" 2>/dev/null &&
     quickly "$scratch/lm.c" "$scratch/lm" || fail "language model" "does not build"

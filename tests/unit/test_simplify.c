@@ -292,8 +292,8 @@ static Node *again_broadcast(Pattern *p, Node *a) {
     P("pool of x - row", RANGE, pool(p, m2(p, OP_SUB, p->x, rows(p, p->row, 0))))                  \
     P("pool of turned", ZERO_SIGN, pool(p, turned(p, m2(p, OP_MAX, p->x, rows(p, p->row, 1)))))    \
     P("sum of pad", SAME, sum(p, padded(p, p->y, 2, 1), 1))                                        \
-    P("sum of x + row", ROUNDING | CANCELS | RANGE,                                                \
-      sum(p, m2(p, OP_ADD, p->lot, rows(p, p->row, 0)), 1))                                        \
+    P("sum of x - scattered", ROUNDING | CANCELS | RANGE,                                          \
+      sum(p, m2(p, OP_SUB, p->x, scattered(p)), 2))                                                \
     P("sum of one scattered", SAME, sum(p, scattered(p), 2))                                       \
     P("sum of a product", ROUNDING | CANCELS, sum(p, dot(p, p->lot, p->lot), 1))                   \
     P("product summed", ROUNDING | CANCELS,                                                        \
