@@ -23,12 +23,14 @@
 #include "compiler/eval_rule.h"
 #include "compiler/program.h"
 #include "passes/halves.h"
+#include "passes/points.h"
 #include "passes/view.h"
 
 typedef struct {
     const Region *region;
     bool *product; /* by node id: it multiplies in 16 bits */
     bool *ends;    /* the last of what is done to such a product alone */
+    bool *point;   /* a derivative is taken to it */
 } Found;
 
 typedef struct {
@@ -194,7 +196,9 @@ static void look_at(Precision *p, const Region *region) {
     bool *chain = ARENA_ARRAY(&p->scratch, bool, region->node.count + 1);
     int *readers = ARENA_ARRAY(&p->scratch, int, region->node.count + 1);
     Found f = {region, find_products(p, region),
+               ARENA_ARRAY(&p->scratch, bool, region->node.count + 1),
                ARENA_ARRAY(&p->scratch, bool, region->node.count + 1)};
+    points_note(region, f.point);
     for (int i = 0; i < region->node.count; i++) {
         const Node *n = region->node.at[i];
         for (int k = 0; k < n->nin; k++) {
@@ -235,8 +239,9 @@ static Node *round_it(const Precision *p, Graph *g, Node *x, bool both) {
     return x->name ? graph_name(made, x->name) : made;
 }
 
-/* `x`, which was `old`, rounded. Views are of what is rounded, so that it is stored once. */
-static Node *rounded(Precision *p, Graph *g, const Node *old, Node *x) {
+/* `x`, which was `old`, rounded. Views are of what is rounded, so that it is stored once; but for what
+ * a derivative is taken to: all that reads it is made of it. */
+static Node *rounded(Precision *p, Graph *g, const bool *point, const Node *old, Node *x) {
     if (halves_hold(p->halves, old) || op_rounds_to(x->op) == p->half) {
         return x;
     }
@@ -245,8 +250,9 @@ static Node *rounded(Precision *p, Graph *g, const Node *old, Node *x) {
     }
     bool moves = x->op == OP_RESHAPE || x->op == OP_PERMUTE || x->op == OP_SLICE ||
                  x->op == OP_FLIP || x->op == OP_BROADCAST || x->op == OP_WINDOW || x->op == OP_PAD;
-    if (moves && old->op == x->op && num_round(p->half, x->attr->value) == x->attr->value) {
-        Node *below = rounded(p, g, old->in[0], x->in[0]);
+    if (moves && !point[old->id] && old->op == x->op &&
+        num_round(p->half, x->attr->value) == x->attr->value) {
+        Node *below = rounded(p, g, point, old->in[0], x->in[0]);
         return graph_copy(g, x, &below);
     }
     return round_it(p, g, x, false);
@@ -261,7 +267,7 @@ static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
     }
     Node *operand[2] = {in[0], in[1]};
     for (int k = 0; product && k < 2; k++) {
-        operand[k] = rounded(p, g, n->in[k], in[k]);
+        operand[k] = rounded(p, g, f->point, n->in[k], in[k]);
     }
     Node *made = graph_copy(g, n, operand);
     return ends ? round_it(p, g, made, true) : made;
