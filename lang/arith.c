@@ -341,6 +341,7 @@ const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Valu
                   "'div(a, b)' divides and rounds down; 'f32(a) / b' gives a fraction");
         return &value_poison;
     }
+    elem = arith_computed(elem);
     const Value *v[2] = {arith_to(e, loc, a, elem), arith_to(e, loc, b, elem)};
     OpCode code = op == AO_ADD ? OP_ADD : op == AO_SUB ? OP_SUB : op == AO_MUL ? OP_MUL : OP_DIV;
     const Value *r = arith_node(e, loc, code, v, 2);
@@ -366,7 +367,7 @@ const Value *arith_divide(Elab *e, Loc loc, bool remainder, const Value *a, cons
     if (b->kind == V_INT && b->integer == 0) {
         return elab_error(e, loc, 321, "division by zero");
     }
-    Elem elem = arith_common(e, loc, a, b);
+    Elem elem = arith_computed(arith_common(e, loc, a, b));
     v[0] = arith_to(e, loc, a, elem);
     v[1] = arith_to(e, loc, b, elem);
     const Value *r = arith_node(e, loc, remainder ? OP_IREM : OP_IDIV, v, 2);
@@ -410,9 +411,7 @@ const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a) {
     }
     int64_t lo, hi;
     bool known = range_of(a, &lo, &hi);
-    if (elem_is_int(value_elem(a)) && arith_width(value_elem(a)) < 4) {
-        a = arith_cast(e, loc, TY_I32, a);
-    }
+    a = arith_widened(e, loc, a);
     const Value *r = arith_node(e, loc, OP_NEG, &a, 1);
     return known ? ranged(e, r, -hi, -lo) : r;
 }
@@ -516,6 +515,7 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
         }
         return &value_poison;
     }
+    a = op == OP_ABS ? arith_widened(e, loc, a) : a;
     return arith_node(e, loc, op, &a, 1);
 }
 

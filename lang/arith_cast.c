@@ -63,9 +63,11 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
     } else {
         r->node = node_cast(e->g, a->node, elem);
     }
-    if (!elem_is_int(elem)) {
-        r->ranged = false;
+    int64_t least = 0, most = 0; /* of what does not fit the low bits are left */
+    if (elem_is_int(elem)) {
+        elem_range(elem, &least, &most);
     }
+    r->ranged = a->ranged && a->lo >= least && a->hi - 1 <= most;
     r->loop = NULL;
     if (before) {
         graph_leave(e->g, before);

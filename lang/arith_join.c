@@ -227,8 +227,16 @@ const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int 
     return r;
 }
 
-int arith_width(Elem elem) {
-    return (int)elem_bytes(elem);
+Elem arith_computed(Elem elem) {
+    return !elem_is_int(elem)     ? elem
+           : elem == TY_U32       ? TY_I64
+           : elem_bytes(elem) < 4 ? TY_I32
+                                  : elem;
+}
+
+const Value *arith_widened(Elab *e, Loc loc, const Value *v) {
+    Elem elem = v->kind == V_TENSOR ? value_elem(v) : TY_ERROR, wide = arith_computed(elem);
+    return wide != elem ? arith_cast(e, loc, wide, v) : v;
 }
 
 /* What integers of two types meet in. */
@@ -286,13 +294,7 @@ Elem arith_common(Elab *e, Loc loc, const Value *a, const Value *b) {
     if (elem_is_int(elem) && n->as != TY_ERROR) {
         return joint_int(elem, n->as);
     }
-    if (elem_is_int(elem) && arith_width(elem) < 4) {
-        return TY_I32; /* a compile-time integer counts as i32 */
-    }
-    if (elem == TY_U32) {
-        return TY_I64;
-    }
-    return elem;
+    return arith_computed(elem); /* a compile-time integer counts as i32 */
 }
 
 const Value *arith_to(Elab *e, Loc loc, const Value *v, Elem elem) {

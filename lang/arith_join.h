@@ -8,6 +8,5 @@ void arith_bool_hint(Elab *e); /* behind an error about a bool among numbers */
 /* The element type that both are brought to. */
 Elem arith_common(Elab *e, Loc loc, const Value *a, const Value *b);
 const Value *arith_to(Elab *e, Loc loc, const Value *v, Elem elem);
-int arith_width(Elem elem);
 
 #endif

@@ -155,9 +155,7 @@ static const Value *fold_here(Elab *e, const char *name, const Value *v, uint32_
         return value_ranged(e->scratch, r, 0, axis_dim(v, axis).size);
     }
     bool sum = str_eq(name, "sum") || str_eq(name, "mean") || str_eq(name, "prod");
-    if (sum && elem_is_int(elem) && elem_bytes(elem) < 4) {
-        v = arith_cast(e, loc, TY_I32, v);
-    }
+    v = sum ? arith_widened(e, loc, v) : v;
     OpCode op = str_eq(name, "max")    ? OP_FMAX
                 : str_eq(name, "min")  ? OP_FMIN
                 : str_eq(name, "prod") ? OP_PROD

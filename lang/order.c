@@ -5,6 +5,7 @@
 #include "lang/order.h"
 
 #include "compiler/order.h"
+#include "lang/arith.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
 
@@ -118,6 +119,7 @@ const Value *order_segment_sum(Elab *e, const char *name, Loc loc, const Value *
                   (long long)n.size, (long long)(n.size > 0 ? n.size - 1 : 0));
         return &value_poison;
     }
+    x = arith_widened(e, loc, x);
     Value *v = ARENA_NEW(e->scratch, Value);
     v->kind = V_TENSOR;
     int rank = 1 + x->rank - ids->rank;

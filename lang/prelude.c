@@ -293,6 +293,7 @@ static const Value *make_cumsum(Call *c) {
                           "batch is not defined in it",
                           evaluation_of_few(c->e));
     }
+    x = arith_widened(c->e, c->loc, x);
     return value_with(c->e->scratch, x,
                       node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));
 }
