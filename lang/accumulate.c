@@ -14,9 +14,10 @@
 
 enum { MOST_ASIDE = 64 }; /* micro-batches: gradients of all of them are there at once */
 
-/* A scalar of the body that is added up over the turns. */
+/* A value of the body that is added up over the turns. */
 typedef struct {
     Node *node;
+    bool large; /* more than one number: where a metric reads it */
     bool mean;  /* of equally many rows each turn */
     bool guess; /* which axis is the batch is not known: a total only if the turns differ */
     bool none;  /* no total after all */
@@ -29,6 +30,7 @@ typedef struct {
     bool differs; /* from turn to turn */
     bool linear;  /* the mean over the turns is what all rows together give */
     bool moves;   /* it can be made behind the loop, of totals and of what does not differ */
+    bool counts;  /* the same, of large totals too */
     int total;    /* -1: none */
     Node *moved;
 } Fact;
@@ -219,8 +221,8 @@ bool accumulate_rows(const Elab *e, Dim dim) {
 const Value *accumulate_fold(Elab *e, const char *name, const Value *v) {
     Accumulation *a = running(e->entry);
     bool mean = str_eq(name, "mean");
-    if (!elab_ok(v) || v->kind != V_TENSOR || v->rank > 0 || v->nspan > 0 ||
-        v->node->region != a->loop->body || !(mean || str_eq(name, "sum"))) {
+    if (!elab_ok(v) || v->kind != V_TENSOR || v->node->region != a->loop->body ||
+        !(mean || str_eq(name, "sum"))) {
         return v;
     }
     for (int i = 0; i < a->total.count; i++) {
@@ -230,7 +232,8 @@ const Value *accumulate_fold(Elab *e, const char *name, const Value *v) {
             return v;
         }
     }
-    Total total = {.node = v->node, .mean = mean, .guess = !a->rows_known};
+    bool large = v->node->type->rank > 0;
+    Total total = {.node = v->node, .large = large, .mean = mean, .guess = !a->rows_known};
     VEC_PUSH(e->arena, &a->total, total);
     return v;
 }
@@ -264,10 +267,12 @@ static void learn(Elab *e, Accumulation *a) {
         const Node *node = body->node.at[i];
         bool same = node->op != OP_BODY_PARAM || loop_captured(a->loop->builder, node);
         fact[i] = (Fact){.differs = !same, .total = -1};
-        fact[i].moves = same && !node->body && node->op != OP_GRAD;
+        fact[i].moves = fact[i].counts = same && !node->body && node->op != OP_GRAD;
         for (int k = 0; k < node->nin; k++) {
-            fact[i].differs = fact[i].differs || fact[node->in[k]->id].differs;
-            fact[i].moves = fact[i].moves && fact[node->in[k]->id].moves;
+            const Fact *in = &fact[node->in[k]->id];
+            fact[i].differs = fact[i].differs || in->differs;
+            fact[i].moves = fact[i].moves && in->moves;
+            fact[i].counts = fact[i].counts && in->counts;
         }
         for (int k = 0; k < a->total.count; k++) {
             Total *total = &a->total.at[k];
@@ -276,10 +281,12 @@ static void learn(Elab *e, Accumulation *a) {
                 fact[i].total = total->none ? -1 : k;
             }
         }
-        int total = fact[i].total;
-        fact[i].moves = fact[i].moves || total >= 0;
-        fact[i].linear =
-            total >= 0 ? a->total.at[total].mean : !fact[i].differs || is_linear(fact, node);
+        const Total *total = fact[i].total >= 0 ? &a->total.at[fact[i].total] : NULL;
+        fact[i].moves = fact[i].moves || (total && !total->large);
+        fact[i].counts = fact[i].counts || total;
+        /* A state that moves with the turns is no row: it has a mean over them. */
+        const bool carried = !same && !loop_stack_of(node);
+        fact[i].linear = total ? total->mean : !fact[i].differs || carried || is_linear(fact, node);
     }
     a->fact = fact;
 }
@@ -304,25 +311,26 @@ static Node *moved(Elab *e, Accumulation *a, Node *node) {
 
 /* --- gradients ------------------------------------------------------------------------------- */
 
+/* Sets met[] of the totals that `node` is made of, none behind another one. */
+static void meet_totals(Elab *e, const Accumulation *a, const Node *node, bool large, bool *met) {
+    bool *reached = ARENA_ARRAY(e->scratch, bool, (int)node->id + 1);
+    reached[node->id] = true;
+    for (int i = (int)node->id; i >= 0; i--) {
+        const Node *n = a->loop->body->node.at[i];
+        int total = a->fact[i].total;
+        if (reached[i] && total >= 0 && (large || !a->total.at[total].large)) {
+            met[total] = true;
+            continue;
+        }
+        for (int k = 0; reached[i] && k < n->nin; k++) {
+            reached[n->in[k]->id] = true;
+        }
+    }
+}
+
 static void add_part(Elab *e, Accumulation *a, Node *value, int total) {
     Part part = {value, total, flow_of(e->arena, value)};
     VEC_PUSH(e->arena, &a->part, part);
-}
-
-/* The totals that the loss is made of: walked back from it. */
-static void add_totals(Elab *e, Accumulation *a, const Node *loss) {
-    bool *met = ARENA_ARRAY(e->scratch, bool, (int)loss->id + 1);
-    met[loss->id] = true;
-    for (int i = (int)loss->id; i >= 0; i--) {
-        Node *node = a->loop->body->node.at[i];
-        if (met[i] && a->fact[i].total >= 0) {
-            add_part(e, a, node, a->fact[i].total);
-            continue;
-        }
-        for (int k = 0; met[i] && k < node->nin; k++) {
-            met[node->in[k]->id] = true;
-        }
-    }
 }
 
 static void find_parts(Elab *e, Accumulation *a, const Training *t) {
@@ -330,7 +338,13 @@ static void find_parts(Elab *e, Accumulation *a, const Training *t) {
     learn(e, a);
     a->whole = !a->torch_compat && !a->fact[loss->id].linear && moves(a, t->loss);
     if (a->whole) {
-        add_totals(e, a, loss);
+        bool *met = ARENA_ARRAY(e->scratch, bool, a->total.count);
+        meet_totals(e, a, loss, false, met);
+        for (int i = a->total.count - 1; i >= 0; i--) {
+            if (met[i]) {
+                add_part(e, a, a->total.at[i].node, i);
+            }
+        }
         return;
     }
     add_part(e, a, loss, -1);
@@ -491,19 +505,45 @@ static void check_hands_on(Elab *e, const Accumulation *a) {
     }
 }
 
+/* How each metric is had behind the loop: -1: of totals, else the sum over the turns of what they
+ * have. Totals that nobody reads are none. */
+static int *add_up_metrics(Elab *e, Accumulation *a, const Training *t) {
+    int *metric = ARENA_ARRAY(e->scratch, int, t->metric.count);
+    bool *read = ARENA_ARRAY(e->scratch, bool, a->total.count);
+    for (int i = 0; i < t->metric.count; i++) {
+        const Metric *m = &t->metric.at[i];
+        metric[i] = -1;
+        if (!elab_ok(m->value)) {
+            continue;
+        }
+        const Fact *fact = &a->fact[m->value->node->id];
+        if (fact->counts) {
+            meet_totals(e, a, m->value->node, true, read);
+            continue;
+        }
+        metric[i] = add_up(e, a, m->value->node);
+        if (!fact->linear && !m->derived && !a->torch_compat) {
+            elab_warn(
+                e, m->loc, 725,
+                "the metric '%s' is not made of sums and means over the batch: of an update it "
+                "is the mean of %lld numbers, which is not that of all its rows",
+                m->name, (long long)a->count);
+        }
+    }
+    for (int i = 0; i < a->total.count; i++) {
+        Total *total = &a->total.at[i];
+        total->none = total->none || (total->large && !read[i]);
+        total->sum = total->none ? -1 : add_up(e, a, total->node);
+    }
+    return metric;
+}
+
 void accumulate_close(Elab *e, Training *t) {
     Accumulation *a = t->accumulation;
     Loc before = elab_at(e, t->loss_loc);
     bool mean = a->torch_compat || !moves(a, t->loss);
     int loss = mean ? add_up(e, a, t->loss->node) : -1;
-    int *metric = ARENA_ARRAY(e->scratch, int, t->metric.count);
-    for (int i = 0; i < a->total.count; i++) {
-        a->total.at[i].sum = a->total.at[i].none ? -1 : add_up(e, a, a->total.at[i].node);
-    }
-    for (int i = 0; i < t->metric.count; i++) {
-        const Value *v = t->metric.at[i].value;
-        metric[i] = elab_ok(v) && !moves(a, v) ? add_up(e, a, v->node) : -1;
-    }
+    const int *metric = add_up_metrics(e, a, t);
     e->frame->call_loop = NULL;
     if (a->aside) {
         check_hands_on(e, a);

@@ -17,8 +17,8 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
 const Value *arith_map2(Elab *e, Loc loc, const char *name, OpCode op,
                         double (*number)(double, double), const Value *a, const Value *b);
 const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a);
-/* What values of a type are added and multiplied in: integers of fewer bits than i32 in that, u32 in
- * i64; and such a value in that type. */
+/* What values of a type are added and multiplied in: integers of fewer bits than i32 in that, u32
+ * in i64; and such a value in that type. */
 Elem arith_computed(Elem elem);
 const Value *arith_widened(Elab *e, Loc loc, const Value *v);
 /* div(a, b) and a % b; compile-time or run-time integers. */

@@ -5,6 +5,7 @@
 #include "lang/order.h"
 
 #include "compiler/order.h"
+#include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
@@ -131,5 +132,10 @@ const Value *order_segment_sum(Elab *e, const char *name, Loc loc, const Value *
     }
     v->node = node_scatter_add(e->g, x->node, ids->node, 0,
                                dims_type(value_elem(x), v->rank, dim));
+    for (int i = 0; i < ids->rank; i++) {
+        if (accumulate_rows(e, ids->dim[i])) {
+            return accumulate_fold(e, "sum", v);
+        }
+    }
     return v;
 }

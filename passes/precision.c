@@ -239,8 +239,8 @@ static Node *round_it(const Precision *p, Graph *g, Node *x, bool both) {
     return x->name ? graph_name(made, x->name) : made;
 }
 
-/* `x`, which was `old`, rounded. Views are of what is rounded, so that it is stored once; but for what
- * a derivative is taken to: all that reads it is made of it. */
+/* `x`, which was `old`, rounded. Views are of what is rounded, so that it is stored once; but for
+ * what a derivative is taken to: all that reads it is made of it. */
 static Node *rounded(Precision *p, Graph *g, const bool *point, const Node *old, Node *x) {
     if (halves_hold(p->halves, old) || op_rounds_to(x->op) == p->half) {
         return x;

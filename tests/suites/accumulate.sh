@@ -156,6 +156,42 @@ for form in side turn; do
 done
 same "side by side: weights" "$scratch/turn.w" "$scratch/side.w"
 same "side by side: losses" "$scratch/turn.log" "$scratch/side.log"
+# Metrics of tables that the turns add up are those of all rows, to the digit where they count.
+cat >"$scratch/tables.mdl" <<'END'
+use nn;
+dim B = 4;
+dataset d {
+    file f = synthetic(48, seed = 61);
+    x: f32[5] = normal(0, 1);
+    y: i32 in 0..3 = randint(0, 3);
+}
+model net(x: [B, 5]) -> [B, 3] { return x |> fc: linear(3); }
+train fit of net on d[B] {
+    p = net(x);
+    loss mean(cross_entropy(p, y));
+    table = confusion(p, y);
+    seen[j < 3] = sum[b] f32(y[b] == j);
+    ones[b < B] = 1.0;
+    metric table = table;
+    metric all = sum(table);
+    metric macro = mean[j] (table[j, j] / max(sum[k] table[j, k], 1));
+    metric second = seen[1];
+    metric least = min(seen);
+    metric places = segment_sum(ones, y, 3);
+    optimizer sgd(lr = 0.5);
+    accumulate 3;
+    steps 4;
+}
+END
+sed 's/accumulate 3;//; s/B = 4/B = 12/' "$scratch/tables.mdl" >"$scratch/tables_whole.mdl"
+sed 's/accumulate 3/accumulate 3, parallel = true/' "$scratch/tables.mdl" >"$scratch/tables_side.mdl"
+for form in tables tables_whole tables_side; do
+    "$MDLC" -Werror "$scratch/$form.mdl" -o "$scratch/$form.c" && $CC -O1 -fopenmp "$scratch/$form.c" -lm -o "$scratch/$form" &&
+        "$scratch/$form" --seed 7 --log json --log-every 1 2>&1 | sed -n 's/.*"event":"step".*"metrics"//p' >"$scratch/$form.log"
+done
+[ "$(grep -c '"table_2_2":.*"all":12,.*"second":[0-9].*"places_2":[0-9]' "$scratch/tables_whole.log")" = 4 ] && pass || fail "metrics of tables" "$(head -n 1 "$scratch/tables_whole.log")"
+same "metrics of tables" "$scratch/tables_whole.log" "$scratch/tables.log"
+same "metrics of tables, side by side" "$scratch/tables_whole.log" "$scratch/tables_side.log"
 # Beside the rows and the gradient sums the memory does not grow with the number of micro-batches.
 for k in 4 64; do
     sed "s/accumulate 4/accumulate $k/" $model >"$scratch/many.mdl"
