@@ -19,18 +19,30 @@ typedef struct md_number {
     double f; /* always set */
 } md_number;
 
-/* A finite number from text; 0 when the text is none. 12.00 is a whole one, with all its digits. */
+/* A finite number from text; 0 when the text is none. 12.00 and 1.2e1 are whole ones. */
 MD_FN int md_parse_value(const char *text, md_number *n) {
-    char whole[32] = "";
-    const char *point = strpbrk(text, "eE") == NULL ? strchr(text, '.') : NULL;
-    const int rest = point != NULL && strpbrk(point, "123456789") != NULL;
-    if (point != NULL && !rest && point - text < (int64_t)sizeof whole) {
-        memcpy(whole, text, (size_t)(point - text));
+    const char *c = text + strspn(text, " \t");
+    const int plus = *c != '-';
+    int64_t whole = 0; /* 0 or below, as the least one has no positive */
+    int zeros = 0, behind = -1, fits = 1;
+    for (c += strspn(c, "+-"); (*c >= '0' && *c <= '9') || *c == '.'; c++) {
+        behind += *c == '.' || behind >= 0; /* digits behind the point */
+        zeros += *c != '.';
+        for (; *c > '0' && zeros > 0; zeros--) { /* those in front of this digit, and its place */
+            const int digit = zeros == 1 ? *c - '0' : 0;
+            fits = fits && whole >= (INT64_MIN + digit) / 10;
+            whole = fits ? whole * 10 - digit : -1;
+        }
     }
-    n->i = 0;
-    n->is_int = rest ? -1 : md_parse_integer(whole[0] != 0 ? whole : text, &n->i);
-    n->f = n->i == 0 && strchr(text, '-') != NULL ? -0.0 : (double)n->i;
-    return (n->is_int == 1 && whole[0] == 0) || (md_parse_number(text, &n->f) && isfinite(n->f));
+    double shift = zeros - (behind > 0 ? behind : 0);
+    shift += *c == 'e' || *c == 'E' ? strtod(c + 1, NULL) : 0;
+    for (; whole < 0 && shift > 0 && fits; shift--) {
+        fits = whole >= INT64_MIN / 10;
+        whole = fits ? whole * 10 : -1;
+    }
+    n->is_int = whole < 0 && shift < 0 ? -1 : fits && (!plus || whole > INT64_MIN);
+    n->i = n->is_int == 1 ? (plus ? -whole : whole) : 0;
+    return md_parse_number(text, &n->f) && isfinite(n->f);
 }
 
 MD_FN size_t md_dtype_bytes(md_dtype t) {
@@ -64,6 +76,7 @@ MD_COLD const char *md_number_text(char *buffer, md_number n) {
         md_text_i64(&t, n.i);
     } else {
         md_text_number(&t, n.f);
+        md_text_format(&t, n.is_int < 0 && n.f == floor(n.f) ? " and a fraction" : "");
     }
     return buffer;
 }
@@ -75,6 +88,7 @@ MD_COLD const char *md_shape_text(char *buffer, const int64_t *shape, int rank) 
     return buffer;
 }
 
+/* if: bulk */
 /* Are all of these finite? A loop that vectorises: data files hold many. */
 MD_FN int md_floats_finite(const unsigned char *at, int64_t count) {
     uint32_t most = 0;
@@ -86,13 +100,16 @@ MD_FN int md_floats_finite(const unsigned char *at, int64_t count) {
     }
     return most < 0x7F800000u;
 }
+/* end: bulk */
 
 /* The first element that is NaN or infinite, or -1. */
 MD_FN int64_t md_find_nonfinite(const void *data, md_dtype type, int swap, int64_t count) {
     size_t width = md_dtype_bytes(type);
+    /* if: bulk */
     if (type == MD_F32 && !swap && md_floats_finite((const unsigned char *)data, count)) {
         return -1;
     }
+    /* end: bulk */
     for (int64_t i = 0; md_is_float(type) && i < count; i++) {
         md_number n = md_get_number((const unsigned char *)data + (size_t)i * width, type, swap);
         if (!isfinite(n.f)) {
@@ -104,11 +121,12 @@ MD_FN int64_t md_find_nonfinite(const void *data, md_dtype type, int swap, int64
 
 /* Stores one element; 0 when the type cannot hold the value. */
 MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
-    if (md_is_float(type)) {
-        return md_put_float(to, type, n.f);
+    if (md_is_float(type)) { /* a double between, which rounds too, only where no integer is */
+        const int whole = n.is_int == 1 && n.i != 0 && type != MD_F64;
+        return md_put_float(to, type, whole ? (float)n.i : n.f);
     }
     if (n.is_int != 1) {
-        if (n.is_int < 0 || !(fabs(n.f) <= 9007199254740992.0) || n.f != floor(n.f)) {
+        if (n.is_int < 0 || !(fabs(n.f) < 0x1p63) || n.f != floor(n.f)) {
             return 0;
         }
         n.i = (int64_t)n.f;

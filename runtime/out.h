@@ -4,7 +4,8 @@
  * Bytes go to a temporary file in the same folder, which is synced and then renamed over the old
  * one, and the folder is synced; a full disk or a power cut leaves the old file or the new one.
  * Where the system has files without a name (Linux), the temporary file gets one when it is
- * complete, so that a program that is killed leaves nothing behind.
+ * complete, so that a program that is killed leaves nothing behind, but between the two calls that
+ * replace a file.
  * What is no regular file (a device, a pipe) and what is open already (/dev/stdout) is written in
  * place. Needs host.h; allocates nothing. */
 #ifndef MD_OUT_H

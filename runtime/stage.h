@@ -95,8 +95,10 @@ MD_COLD int md_stage_scalar(md_run *r, int index, const char *text) {
     md_number n;
     int ok = md_parse_value(text, &n) && md_put_number(md_staging(r, port), port->dtype, n);
     memcpy(&r->task->scalars[index], md_staging(r, port), port->bytes);
-    if (ok && port->lo < port->hi) {
-        ok = md_out_of_range(md_staging(r, port), port->dtype, 0, 1, port->lo, port->hi) < 0;
+    if (ok && port->lo < port->hi &&
+        md_out_of_range(md_staging(r, port), port->dtype, 0, 1, port->lo, port->hi) >= 0) {
+        return md_fail(&r->message, MD_EXIT_USAGE, "--set %s=%s: outside %lld..%lld", port->name,
+                       text, (long long)port->lo, (long long)port->hi);
     }
     if (!ok) {
         return md_fail(&r->message, MD_EXIT_USAGE, "--set %s=%s: not a value of %s", port->name,

@@ -96,11 +96,39 @@ static int number(const char *s, double *value) {
     return end != s && strspn(end, " \t") == strlen(end) && isfinite(*value);
 }
 
-/* Has it more than zeros behind the point? Then it is no whole number, however a double rounds it;
- * with an exponent the double says. */
-static int has_rest(const char *s) {
-    const char *point = strpbrk(s, "eE") ? NULL : strchr(s, '.');
-    return point && strpbrk(point, "123456789");
+/* A number that is whole, written out: 1.20e3 as 1200. 1: it is one of int64, 0: beyond, -1: there is
+ * a fraction, however a double rounds it. */
+static int whole_of(const char *s, int64_t *value) {
+    static char digits[2 * sizeof((Table *)0)->cell];
+    size_t n = 0, zeros;
+    const char *e = strpbrk(s, "eE"), *point = strchr(s, '.');
+    const char *end = e ? e : s + strspn(s, "0123456789+-. \t");
+    double places = e ? strtod(e + 1, NULL) : 0;
+    digits[n++] = s[strspn(s, " \t")] == '-' ? '-' : '+';
+    for (const char *c = s; c < end; c++) {
+        if (isdigit((unsigned char)*c)) {
+            digits[n++] = *c;
+            places -= point && c > point;
+        }
+    }
+    digits[n] = 0;
+    zeros = strspn(digits + 1, "0");
+    *value = 0;
+    if (digits[1 + zeros] == 0)
+        return 1;
+    for (; places < 0; places++) {
+        if (digits[--n] != '0')
+            return -1;
+        digits[n] = 0;
+    }
+    if ((double)(n - 1 - zeros) + places > 20)
+        return 0;
+    for (; places > 0; places--)
+        digits[n++] = '0';
+    digits[n] = 0;
+    errno = 0;
+    *value = strtoll(digits, NULL, 10);
+    return errno != ERANGE;
 }
 
 typedef struct {
@@ -139,21 +167,18 @@ static int64_t table_rows(const uint8_t *data, size_t size, Row *rows, int64_t m
             if (column < COLUMNS_READ) {
                 int64_t whole = 0;
                 bad |= t.length > MD_CELL_BYTES - 1 || !number(t.cell, &v);
+                const int is = bad ? -1 : whole_of(t.cell, &whole);
                 if (column < X) {
-                    bad |= !isfinite((float)v);
-                    row.x[column] = (float)v / 2;
+                    const float f = is == 1 && whole != 0 ? (float)whole : (float)v;
+                    bad |= !isfinite(f);
+                    row.x[column] = f / 2;
                 } else if (column == 2) {
-                    bad |= has_rest(t.cell) || v != floor(v) || v < 0 || v >= 10;
-                    row.k = bad ? 0 : (uint8_t)v;
-                } else if (strspn(t.cell, "+-0123456789. \t") == strlen(t.cell)) {
-                    errno = 0;
-                    whole = strtoll(t.cell, NULL, 10);
-                    bad |= errno == ERANGE || has_rest(t.cell);
+                    bad |= is != 1 || whole < 0 || whole >= 10;
+                    row.k = bad ? 0 : (uint8_t)whole;
                 } else {
-                    bad |= v != floor(v) || fabs(v) > 9007199254740992.0;
-                    whole = bad ? 0 : (int64_t)v;
+                    bad |= is != 1;
+                    row.n = whole;
                 }
-                row.n = whole;
             }
             column++;
         } while (more);

@@ -627,7 +627,37 @@ static void test_numbers(void **state) {
     int64_t to;
     assert_true(md_parse_value("9007199254740993.00", &n) && md_put_number(&to, MD_I64, n));
     assert_true(to == 9007199254740993);
-    assert_true(md_parse_value("2.5e1", &n) && md_put_number(&to, MD_I64, n) && to == 25);
+    static const struct {
+        const char *text;
+        int is_int;
+        int64_t value;
+    } whole[] = {{"2.5e1", 1, 25},
+                 {"9007199254740993e0", 1, 9007199254740993},
+                 {"90071992547409930e-1", 1, 9007199254740993},
+                 {"-922337203685477580800.00e-2", 1, INT64_MIN},
+                 {"9223372036854775807.000000000000000000000000000000000", 1, INT64_MAX},
+                 {"9223372036854775808", 0, 0},
+                 {"-9.223372036854775809e18", 0, 0},
+                 {"1e18", 1, 1000000000000000000},
+                 {"1e19", 0, 0},
+                 {"0e999999999999999999999", 1, 0},
+                 {"1e-999999999999999999999", -1, 0},
+                 {" +00120.0e-1 ", 1, 12},
+                 {"5.00000000000000000001", -1, 0},
+                 {"2.55e1", -1, 0}};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        assert_true(md_parse_value(whole[i].text, &n));
+        if (n.is_int != whole[i].is_int || n.i != whole[i].value) {
+            fail_msg("%s: %d %lld", whole[i].text, n.is_int, (long long)n.i);
+        }
+    }
+    float single; /* 2^54 + 2^30 + 1 is nearer to the float above, which a double does not show */
+    assert_true(md_parse_value("18014399583223809", &n) && md_put_number(&single, MD_F32, n));
+    assert_true(single == 18014400656965632.0f);
+    n = (md_number){0, 0, 0x1p62};
+    assert_true(md_put_number(&to, MD_I64, n) && to == (int64_t)1 << 62);
+    n.f = 0x1p63;
+    assert_false(md_put_number(&to, MD_I64, n));
     assert_true(md_parse_value("0.99999999999999999999", &n) && n.f == 1);
     assert_false(md_put_number(&to, MD_U32, n)); /* a fraction, whatever a double says */
     static const struct {
