@@ -5,11 +5,16 @@
 #include "compiler/graph.h"
 #include "compiler/loop_builder.h"
 
-/* Sets of such floats: a constant may be of both. */
-enum { NO_HALF = 0, HALF_BF16 = 1, HALF_F16 = 2 };
+/* Sets of such floats: a constant may be of both. HALF_SAID: not all of it are numbers that just
+ * happen to be of the set. */
+enum { NO_HALF = 0, HALF_BF16 = 1, HALF_F16 = 2, HALF_SAID = 4 };
 
 static int half_set(Elem elem) {
     return elem == TY_BF16 ? HALF_BF16 : elem == TY_F16 ? HALF_F16 : NO_HALF;
+}
+
+static int half_said(Elem elem) {
+    return half_set(elem) != NO_HALF ? half_set(elem) | HALF_SAID : NO_HALF;
 }
 
 static int sets_of_number(double x) {
@@ -50,8 +55,8 @@ static int sets_of(const Node *node, int *left) {
         /* Parameters are floats of the build in the text, whatever they are stored as. */
         bool param = node->op == OP_SLOT && node->attr->slot->kind == SLOT_PARAM;
         return param                 ? NO_HALF
-               : node->op == OP_SLOT ? half_set(node->attr->slot->type.elem)
-                                     : half_set(op_gives(node->op));
+               : node->op == OP_SLOT ? half_said(node->attr->slot->type.elem)
+                                     : half_said(op_gives(node->op));
     }
     if (node->op == OP_BODY_PARAM || node->op == OP_PICK) {
         return sets_through_loop(node, left);
@@ -61,11 +66,13 @@ static int sets_of(const Node *node, int *left) {
     }
     /* PAD and WINDOW may have a value around the elements. */
     bool border = cls == CLASS_VIEW && node->attr->border == BORDER_VALUE;
-    int sets = border ? sets_of_number(node->attr->value) : HALF_BF16 | HALF_F16;
+    int sets = border ? sets_of_number(node->attr->value) : HALF_BF16 | HALF_F16, said = 0;
     for (int k = 0; sets && k < (node->op == OP_GATHER ? 1 : node->nin); k++) {
-        sets &= sets_of(node->in[k], left);
+        const int one = sets_of(node->in[k], left);
+        sets &= one;
+        said |= one & HALF_SAID;
     }
-    return sets;
+    return sets ? sets | said : NO_HALF;
 }
 
 static int sets(const Node *node) {
@@ -79,5 +86,7 @@ bool node_holds_half(const Node *node, Elem half) {
 
 Elem node_half(const Node *node) {
     int found = sets(node);
-    return found == HALF_BF16 ? TY_BF16 : found == HALF_F16 ? TY_F16 : TY_ERROR;
+    return found == (HALF_BF16 | HALF_SAID)  ? TY_BF16
+           : found == (HALF_F16 | HALF_SAID) ? TY_F16
+                                             : TY_ERROR;
 }

@@ -106,8 +106,7 @@ void elem_range(Elem elem, int64_t *least, int64_t *most) {
 
 bool elem_holds(Elem elem, double x) {
     if (elem_is_float(elem)) {
-        double most = elem == TY_F64 ? DBL_MAX : elem == TY_F16 ? 65504.0 : FLT_MAX;
-        return !isfinite(x) || fabs(x) <= most;
+        return !isfinite(x) || isfinite(num_round(elem, x));
     }
     int64_t least, most;
     elem_range(elem, &least, &most);

@@ -211,7 +211,7 @@ static void print_bind(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "    m->bound = 1;\n    return %s_OK;\n}\n\n", e->upper);
 }
 
-/* What a file may hold of a slot's integers. Counters of steps and pushes become places: they never
+/* What a file, or a call that sets it, may give a slot's integers. Counters of steps and pushes become places: they never
  * fall below 0. */
 static void file_range(const Slot *slot, int64_t *lo, int64_t *hi) {
     bool pushes = slot->role == STATE_RING && !slot->cursor;
@@ -350,6 +350,14 @@ static void print_setters(const Emit *e, Text *out) {
             const char *type = elem_c_name(buf->type->elem);
             text_printf(out, "int %s {\n", api_setter(e, entry, buf->slot));
             api_refusals(e, "", out);
+            int64_t lo, hi;
+            file_range(buf->slot, &lo, &hi);
+            if (lo < hi) {
+                text_printf(out,
+                            "    if (value < %lld || value >= %lld) {\n"
+                            "        return %s_ERR_RANGE;\n    }\n",
+                            (long long)lo, (long long)hi, e->upper);
+            }
             if (e->p->device) {
                 text_printf(out,
                             "    return md_put(m->stream, m->state + %lld, &value, sizeof value) ? "

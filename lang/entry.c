@@ -144,6 +144,8 @@ static bool hyper_parameter(Elab *e, const Ast *param) {
     return true;
 }
 
+static const int64_t MOST_WHOLE = (int64_t)1 << 53;
+
 /* `t: f32 = 0.8`: what a program takes that is told nothing; a host's call has it in the header. */
 static bool default_value(Elab *e, const Ast *param, Slot *slot) {
     const Value *v = elab_expr(e, param->kid[2]);
@@ -152,7 +154,10 @@ static bool default_value(Elab *e, const Ast *param, Slot *slot) {
     }
     slot->optional = true;
     slot->initial = value_is_number(v) ? value_number(v) : v->truth;
+    /* It is kept as a double, which must not be another whole number. */
+    const bool wide = v->kind == V_INT && (v->integer > MOST_WHOLE || v->integer < -MOST_WHOLE);
     bool kind = slot->type.elem == TY_BOOL ? v->kind == V_BOOL : value_is_number(v);
+    kind = kind && !(wide && elem_is_int(slot->type.elem));
     if (kind && slot_takes(slot, slot->initial)) {
         return true;
     }

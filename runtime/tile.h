@@ -572,7 +572,7 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     /* end: ALONG */
     /* if: HALF */
     const int one = many && s->cols.n <= lanes && s->block_rows >= MD_TILE_HIGH1;
-    mr = (s->is & MD_TILE_HALF) && one ? MD_TILE_HIGH1 : mr;
+    mr = (s->is & MD_TILE_HALF) && one ? (int)MD_TILE_HIGH1 : mr;
     /* end: HALF */
     int64_t group = s->r1.n > 1 ? mr / s->r2.n : 0;
     u.nr = nv * lanes;

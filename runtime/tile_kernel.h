@@ -240,10 +240,11 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_CASE(R, V)                                                                              \
     case R * 8 + V: return MD_TN(body_##R##_##V);
 /* if: TEMPLATE */
+#endif
+/* For each type of floats, whatever a model in front of it has said. */
 #if !defined(MD_TILE_BODIES) || defined(MD_TILE_EVERY) /* not what one program has a use for */
 #undef MD_TILE_BODIES
 #define MD_TILE_BODIES(F) MD_TILE_ALL_BODIES(F)
-#endif
 #endif
 /* end: TEMPLATE */
 

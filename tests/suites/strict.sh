@@ -115,6 +115,37 @@ cat "$scratch/one.c" "$scratch/two.c" >"$scratch/both.c"
 $CC -fsyntax-only "$scratch/both.c" 2>"$scratch/err" && fail "two models, whole runtime" "are no error" || pass
 grep -q 'error.*several models in one file.*define MD_TILE_EVERY' "$scratch/err" && pass || fail "two models, whole runtime" "$(head -n 3 "$scratch/err")"
 check "two models, all register tiles" "$CC" $STRICT_FLAGS -DMD_TILE_EVERY -fsyntax-only "$scratch/both.c"
+# Each type of floats has them all, whichever model comes first: a product of the last one of three.
+echo 'entry e(x: [64, 64], w: [64, 64]) { return matmul(x, w); }' >"$scratch/ma.mdl"
+echo 'entry e(x: [8, 64], w: [64, 16]) { return matmul(x, w); }' >"$scratch/mb.mdl"
+echo 'entry e(x: [67, 65], w: [65, 35]) { return matmul(x, w); }' >"$scratch/mc.mdl"
+"$MDLC" --no-main --runtime=whole --precision=f64 "$scratch/ma.mdl" -o "$scratch/ma.c" &&
+    "$MDLC" --no-main --runtime=whole "$scratch/mb.mdl" -o "$scratch/mb.c" && "$MDLC" --no-main --runtime=whole "$scratch/mc.mdl" -o "$scratch/mc.c" ||
+    fail "three models" "do not compile"
+cat "$scratch/ma.c" "$scratch/mb.c" "$scratch/mc.c" - >"$scratch/three.c" <<'END'
+#include <stdio.h>
+static _Alignas(64) unsigned char memory[4][MC_ARENA_BYTES + MC_IO_BYTES + MC_PARAMS_BYTES + MC_STATE_BYTES + 64];
+int main(void) {
+    static float x[67 * 65], w[65 * 35];
+    for (int i = 0; i < 67 * 65; i++) x[i] = (float)(i % 7);
+    for (int i = 0; i < 65 * 35; i++) w[i] = (float)(i % 5);
+    mc m;
+    memset(&m, 0, sizeof m);
+    mc_memory given = {memory[0], memory[1], memory[2], memory[3], MC_PARAMS_BYTES, MC_STATE_BYTES, MC_IO_BYTES, MC_ARENA_BYTES};
+    if (mc_bind(&m, &given) || mc_init(&m, 0)) return 1;
+    const mc_e_in in = {x, w};
+    mc_e_out out;
+    if (mc_e(&m, &in, &out)) return 2;
+    for (int i = 0; i < 67 * 35; i++) {
+        float sum = 0;
+        for (int k = 0; k < 65; k++) sum += x[i / 35 * 65 + k] * w[k * 35 + i % 35];
+        if (sum != out.out[i]) return 3;
+    }
+    return 0;
+}
+END
+check "three models, all register tiles" "$CC" -w -O1 -march=native -DMD_TILE_EVERY "$scratch/three.c" -lm -o "$scratch/three"
+check "three models: a product of the last" "$scratch/three"
 
 for name in $names; do
     if [ "$name" = functions ]; then # a hundred small functions: their text counts, not how it is built
