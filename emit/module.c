@@ -211,8 +211,8 @@ static void print_bind(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "    m->bound = 1;\n    return %s_OK;\n}\n\n", e->upper);
 }
 
-/* What a file, or a call that sets it, may give a slot's integers. Counters of steps and pushes become places: they never
- * fall below 0. */
+/* What a file, or a call that sets it, may give a slot's integers. Counters of steps and pushes
+ * become places: they never fall below 0. */
 static void file_range(const Slot *slot, int64_t *lo, int64_t *hi) {
     bool pushes = slot->role == STATE_RING && !slot->cursor;
     bool steps = slot->role == STATE_COUNTER && slot->label &&

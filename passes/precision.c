@@ -282,6 +282,16 @@ static Region *run(Graph *g, const Region *region, Elem half, int64_t rounds, bo
     return fresh;
 }
 
+bool precision_applies(const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        if ((op_rounds(n->op) && n->attr->reverse) || (n->body && !precision_applies(n->body))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 Region *pass_precision(Graph *g, const Region *region, Elem half, int64_t rounds) {
     return run(g, region, half, rounds, true);
 }

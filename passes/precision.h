@@ -7,6 +7,9 @@
 /* Which products of such a region (ROUND_PRODUCTS and so on, 0: none) pay in 16 bits on a machine
  * with such times, in pairs or no faster than floats. */
 int64_t precision_pays(const Region *region, Elem half, const MachineTimes *machine);
+/* Has the region no roundings of results yet? One that was dumped behind this pass has them, and
+ * what differentiation has made of it is not rounded as what stands in front of that. */
+bool precision_applies(const Region *region);
 /* Needs a region at STAGE_BUILT in which products are CONTRACT nodes; gives one of that stage whose
  * products round what they multiply and what they give. */
 Region *pass_precision(Graph *g, const Region *region, Elem half, int64_t rounds);

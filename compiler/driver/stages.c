@@ -56,6 +56,7 @@ ALONE(fma)
         (void)entry;                                                                               \
         return pass##_applies(region);                                                             \
     }
+APPLIES(precision)
 APPLIES(repeats)
 APPLIES(orders)
 APPLIES(hoist)
@@ -222,7 +223,7 @@ static const struct {
     {"lookups", lookups, STAGE_BUILT, applies_lookups, false, false, false},
     {"parts", parts, STAGE_BUILT, applies_parts, false, false, false},
     {"chunk", chunk, STAGE_BUILT, applies_chunk, false, false, false},
-    {"precision", precision, STAGE_BUILT, NULL, true, false, false},
+    {"precision", precision, STAGE_BUILT, applies_precision, true, false, false},
     {"grad", grad, STAGE_GRAD, NULL, false, false, false},
     {"operands", operands, STAGE_GRAD, NULL, true, false, false},
     {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},

@@ -96,8 +96,8 @@ static int number(const char *s, double *value) {
     return end != s && strspn(end, " \t") == strlen(end) && isfinite(*value);
 }
 
-/* A number that is whole, written out: 1.20e3 as 1200. 1: it is one of int64, 0: beyond, -1: there is
- * a fraction, however a double rounds it. */
+/* A number that is whole, written out: 1.20e3 as 1200. 1: it is one of int64, 0: beyond, -1: there
+ * is a fraction, however a double rounds it. */
 static int whole_of(const char *s, int64_t *value) {
     static char digits[2 * sizeof((Table *)0)->cell];
     size_t n = 0, zeros;

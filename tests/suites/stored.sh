@@ -130,4 +130,22 @@ END
 else
     skip evaluator "no python3"
 fi
+# A graph that is dumped behind differentiation has its roundings: none is added when it is compiled again. A result
+# that is a number is f32, also where it happens to be one of 16 bits.
+sed 's/^train fit .*{$/& precision bf16, always;/' samples/digits.mdl >"$scratch/half.mdl"
+for stage in precision grad operands simplify fma; do
+    "$MDLC" --dump=$stage "$scratch/half.mdl" >"$scratch/half.$stage.mdl" && "$MDLC" --dump=operands "$scratch/half.$stage.mdl" >"$scratch/again.mdl" ||
+        fail "dumped at $stage" "does not compile"
+    want=$("$MDLC" --dump=operands "$scratch/half.mdl" | grep -c 'core.bf16(') have=$(grep -c 'core.bf16(' "$scratch/again.mdl")
+    [ "$want" -gt 10 ] && [ "$want" = "$have" ] && pass || fail "dumped at $stage" "$have roundings, not $want"
+done
+cat >"$scratch/numbers.mdl" <<'END'
+entry e(x: bf16[2]) {
+    return a = 65536.0, b = f32(65536), c = 65504.0, d = full(65536, [2]), e = concat(full(65536, [1]), full(131072, [1])),
+           f = concat(x, full(65536, [1]));
+}
+END
+"$MDLC" --no-main "$scratch/numbers.mdl" -H "$scratch/numbers.h" -o "$scratch/numbers.c"
+sed -n '/^typedef struct numbers_e_out/,/^}/p' "$scratch/numbers.h" >"$scratch/have"
+[ "$(grep -c float "$scratch/have")" = 5 ] && [ "$(grep -c uint16_t "$scratch/have")" = 1 ] && pass || fail "results that are numbers" "$(cat "$scratch/have")"
 summary stored
