@@ -35,6 +35,8 @@ MD_COLD void md_json_fault(md_json *j, const char *why) {
     j->why = j->why == NULL ? why : j->why;
 }
 
+static const char md_json_unread[] = "the header is cut short or cannot be read";
+
 /* The next byte without taking it; -1 at the end and after a fault. */
 MD_COLD int md_json_peek(md_json *j) {
     size_t at = (size_t)((j->at - j->begin) % MD_JSON_WINDOW);
@@ -42,7 +44,7 @@ MD_COLD int md_json_peek(md_json *j) {
         size_t room = MD_JSON_WINDOW - at;
         size_t want = j->end - j->at < room ? (size_t)(j->end - j->at) : room;
         if (j->read(j->user, j->at, j->window + at, want) != 0) {
-            md_json_fault(j, "the header is cut short or cannot be read");
+            md_json_fault(j, md_json_unread);
         }
         j->have += want;
     }

@@ -544,8 +544,8 @@ MD_COLD int md_load_tensors(md_load *l, const md_tensor *tensors, size_t count,
             l->message->used = 0;
         }
         /* end: main */
-        md_load_fault(l, MD_ERR_FORMAT, "not a safetensors file: %s at byte %u", l->json.why,
-                      l->json.at);
+        md_load_fault(l, l->json.why == md_json_unread ? MD_ERR_READ : MD_ERR_FORMAT,
+                      "not a safetensors file: %s at byte %u", l->json.why, l->json.at);
     }
     /* if: main */
     if (l->faults > MD_FAULTS_SHOWN && l->message != NULL) {

@@ -184,11 +184,11 @@ static bool side_by_side(KernelBuild *b, Window *w, Turn *turn, int64_t places) 
     return true;
 }
 
-/* The lines that a turn of `loop` asks for, and what it begins with. */
-static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int last, int piece,
+/* The lines that a turn of `loop` asks for, later ones along `axis`, and what it begins with. */
+static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int last, int piece,
                       int64_t lanes) {
     const Root *root = &w->roots.at[0];
-    Ahead ahead = {b, w->row, w->n - w->beside, loop->axis, last, lanes, &loop->ahead};
+    Ahead ahead = {b, w->row, w->n - w->beside, axis, last, lanes, &loop->ahead};
     product_loads(root->value, ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1), add_ahead,
                   &ahead);
     if (w->first.count > 0) { /* stored for the first time: a store waits for its line, too */
@@ -202,6 +202,30 @@ static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int last, int
     if (w->beside) {
         ask_for_each(b, loop, w->row[w->n - 1]);
     }
+}
+
+/* How many places of a window the next turn goes on by. */
+typedef struct {
+    int turn, tap;
+    int64_t places;
+} Advance;
+
+static void add_step(void *ctx, const Expr *e) {
+    Advance *x = ctx;
+    int64_t turn, tap;
+    if (index_stride(e->index, x->turn, &turn) && index_stride(e->index, x->tap, &tap) &&
+        tap != 0 && turn / tap > x->places) {
+        x->places = turn / tap;
+    }
+}
+
+/* Do the windows of two turns share fewer places than they do not? Then memory is waited for more
+ * than its numbers are loaded for: whole places go one behind the other, as they lie there. */
+static bool goes_by_places(const KernelBuild *b, const Turn *turn, int tap, const RootList *roots) {
+    Advance x = {turn->axis, tap, 0};
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    product_loads(roots->at[0].value, seen, add_step, &x);
+    return 2 * x.places > b->k->axis[tap].extent;
 }
 
 /* Do all turns add to the same sums? */
@@ -241,10 +265,10 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         return false;
     }
     const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
-    int piece = -1;
-    if (extent > lanes) {
-        piece = kernel_axis(b->k, extent / lanes, "c");
-        list = nest_loops(b, list, &piece, 1, false);
+    const bool by_places = first && places == 1 && goes_by_places(b, turn, tap[n - 1], &w.roots);
+    const int piece = extent > lanes ? kernel_axis(b->k, extent / lanes, "c") : -1;
+    if (piece >= 0) {
+        list = by_places ? list : nest_loops(b, list, &piece, 1, false);
         scope |= (AxisSet)1 << piece;
     }
     const StmtList *outer = list;
@@ -252,6 +276,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     for (int i = 0; i < turns.n; i++) {
         scope |= (AxisSet)1 << turns.at[i].axis;
     }
+    list = piece >= 0 && by_places ? nest_loops(b, list, &piece, 1, false) : list;
     nest_lets(b, list, scope, &w.roots);
     Stmt *vector = nest_written_out(b, list, scope, last, w.row, w.n, first ? &w.first : NULL,
                                     w.beside, &w.roots);
@@ -260,7 +285,8 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     while (loop->axis != turn->axis) {
         loop = loop->body.at[loop->body.count - 1];
     }
-    ask_ahead(b, &w, loop, last, piece, lanes);
+    loop = piece >= 0 && by_places ? loop->body.at[loop->body.count - 1] : loop;
+    ask_ahead(b, &w, loop, turn->axis, last, piece, lanes);
     if (piece >= 0) {
         nest_piece(b, vector, piece, lanes);
     }

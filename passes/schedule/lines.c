@@ -5,14 +5,17 @@
  * turn of the first loop makes one. So the lines that windows share with the one before are made
  * in front of the first window, and `step` more in front of each; no more than a window of them is
  * there at a time, in a ring: where an element lies is a remainder. So of the copy of a sample with
- * its border three lines are enough for windows of 3 x 3. Needs the statements of a kernel; changes
- * no values: each turn does what it did, and each loop in the same order. */
+ * its border three lines are enough for windows of 3 x 3. Places whose distance would have all of
+ * them in a few sets of the first-level cache lie a little further apart there. Needs the
+ * statements of a kernel; changes no values: each turn does what it did, and each loop in the same
+ * order. */
 #include "passes/schedule/reach.h"
 
 enum {
     LINE = TUNED(1024, 8), /* bytes of a line that pay for a remainder */
     WINDOW = TUNED(4, 64), /* most lines: each has an address of its own in the innermost loop */
-    WINDOWS = TUNED(2, 1)  /* that the lines of all are at least */
+    WINDOWS = TUNED(2, 1), /* that the lines of all are at least */
+    SETS = TUNED(1024, 16) /* bytes between places of which a multiple is too even */
 };
 
 typedef struct {
@@ -21,6 +24,7 @@ typedef struct {
     const Arg *arg;
     Stmt *make, *read;          /* the two loops */
     int64_t line, window, step; /* elements, lines, lines */
+    int64_t place, gap;         /* elements: from place to place, and what is between them */
 } Lines;
 
 static int64_t trips(const Kernel *k, const Stmt *loop) {
@@ -40,6 +44,25 @@ static AxisSet rolled(const StmtList *list) {
         set |= rolled(&s->body);
     }
     return set;
+}
+
+/* How places lie: from one to the next the least stride above 1 of the loop that makes them. */
+static void find_places(Lines *l, const Index *made, const Index *read) {
+    Kernel *k = l->k;
+    int64_t stride, place = l->line;
+    for (int a = 0; a < k->naxis; a++) {
+        if (index_stride(made, a, &stride) && stride > 1 && stride < place) {
+            place = stride;
+        }
+    }
+    bool fits = l->line % place == 0 && place * (int64_t)elem_bytes(l->arg->elem) % SETS == 0;
+    for (int a = 0; a < k->naxis && fits; a++) {
+        fits = index_stride(made, a, &stride) && (stride <= 1 || stride % place == 0) &&
+               index_stride(read, a, &stride) &&
+               (stride == 0 || stride == 1 || stride % place == 0);
+    }
+    l->place = place;
+    l->gap = fits ? MD_ALIGN / (int64_t)elem_bytes(l->arg->elem) : 0;
 }
 
 /* The lines that a turn of each loop touches; false: that is no window. */
@@ -63,6 +86,7 @@ static bool find_window(Lines *l) {
     l->step = read.at.mul / l->line;
     l->window = read.at.hi / l->line + 1;
     l->window = l->window < l->step ? l->step : l->window;
+    find_places(l, made.index, read.index);
     return (trips(k, l->read) - 1) * l->step + l->window <= trips(k, l->make) &&
            (rolled(&l->read->body) & index_mod(&k->index, read.index, l->line)->axes) != 0;
 }
@@ -77,6 +101,8 @@ static ExprAt in_ring(const Lines *l, int axis, const Index *place) {
     ExprAt x = expr_at_open(l->k, l->scratch, axis, place);
     x.arg = l->arg;
     x.ring = l->window * l->line;
+    x.pitch = l->place;
+    x.gap = l->gap;
     return x;
 }
 
@@ -130,5 +156,5 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list) {
         }
     }
     *list = all;
-    return l.window * l.line;
+    return l.window * l.line / l.place * (l.place + l.gap);
 }

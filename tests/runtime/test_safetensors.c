@@ -306,6 +306,21 @@ static void test_refusals(void **state) {
     free(w);
 }
 
+/* A reader that ends early is told apart from a file that is none, in the header too. */
+static void test_cut_short(void **state) {
+    (void)state;
+    World *w = world_new();
+    world_file(w, "{" W "," B "," M "}", 35);
+    const size_t whole = w->mem.size;
+    for (size_t size = 0; size < whole; size++) {
+        w->mem.size = size;
+        if (world_load(w, MD_SAVE_PARAMS) != MD_ERR_READ) {
+            fail_msg("%zu bytes of %zu: '%s'", size, whole, w->text);
+        }
+    }
+    free(w);
+}
+
 /* All faults stand in one message. */
 static void test_all_at_once(void **state) {
     (void)state;
@@ -459,10 +474,10 @@ int main(void) {
         cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_layout),
         cmocka_unit_test(test_write_fails), cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_slots),       cmocka_unit_test(test_weights_of_a_checkpoint),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_all_at_once),
-        cmocka_unit_test(test_too_many),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_part),        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_some),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_part),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

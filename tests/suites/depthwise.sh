@@ -13,7 +13,7 @@ gaps() {
     for threads in 1 3; do
         OMP_NUM_THREADS=$threads "$scratch/$name" gaps >"$scratch/out" 2>"$scratch/err" || fail "$name" "$(head -n 1 "$scratch/err")"
         for size in few line lines many long beside all rows odd turned \
-            ring second third tall wide spread single; do
+            ring second third tall wide spread single apart stepped both; do
             grep -qx "$size \[3\] = 0 0 0" "$scratch/out" && pass || fail "$name, $size, $threads threads" "$(grep "^$size " "$scratch/out")"
         done
     done
@@ -30,6 +30,11 @@ done
 # Lines of a sample's copy lie in a ring of three, forward, by the picture and by the numbers.
 rings=$(grep -cE '\(\(r_2.* % 3\) \* [0-9]+\] = ' "$scratch/depthwise.c")
 usually "lines: $rings loops make lines of a ring" [ "$rings" -ge 3 ]
+# Places of 256 channels are 272 floats apart there.
+usually "places of 1 KiB are further apart" grep -qE 'halo_own\[i_[0-9]+ \* 272 \+ i_[0-9]+ \+ .*% 3\) \* [0-9]+\] = ' "$scratch/depthwise.c"
+# Windows that share few places have the loop over pieces of the channels inside of that over places.
+grep -A 1 'for (int64_t r_3 = 0; r_3 < 4; r_3++)' "$scratch/depthwise.c" >"$scratch/places"
+usually "windows at a step go by places" grep -q 'for (int64_t c = 0; c < 8; c++)' "$scratch/places"
 gaps native $CC -O1 -march=native -ffp-contract=off -fopenmp
 gaps plain $CC -O1 -ffp-contract=off -fopenmp -DMD_VBYTES=0
 summary depthwise
