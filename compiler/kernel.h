@@ -134,13 +134,13 @@ struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order; with `blas` those of md_blas */
     int nplan;
     int outer; /* from 1, the field that is how long the outermost axis is; 0: it has none */
-    uint64_t bodies[TILE_MACHINES]; /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
-    bool blas;                      /* by the library of --blas */
-    bool team;                      /* large enough for several threads */
-    bool large;                     /* a loop over tasks that all plans share pays */
+    uint64_t bodies[TILE_MACHINES];      /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
+    bool blas;                           /* by the library of --blas */
+    bool team;                           /* large enough for several threads */
+    bool large;                          /* a loop over tasks that all plans share pays */
     int banded; /* 1: only what lies near a diagonal is computed; from 2 on: not beside a border of
                    zeros, that number of the product's */
-    int block;  /* of one number: they share it; 0: it is in the loop */
+    int block;                           /* of one number: they share it; 0: it is in the loop */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *common;                   /* workspace that all workers share; NULL: none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
@@ -274,7 +274,7 @@ typedef struct {
     const Index *place;
     const Arg *arg;     /* lies elsewhere then; NULL: none does */
     const Index *by;    /* so much further on; NULL: 0, */
-    int64_t ring;       /* in a ring of so many elements; 0: in none */
+    int64_t ring;       /* in a ring of so many elements; 0: in none, */
     int64_t pitch, gap; /* each `pitch` elements so many more apart; 0: none */
     const Expr **made;
     int nmade;

@@ -126,7 +126,7 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
         return md_put_float(to, type, whole ? (float)n.i : n.f);
     }
     if (n.is_int != 1) {
-        if (n.is_int < 0 || !(fabs(n.f) < 0x1p63) || n.f != floor(n.f)) {
+        if (n.is_int < 0 || !(fabs(n.f) < 9223372036854775808.0) || n.f != floor(n.f)) {
             return 0;
         }
         n.i = (int64_t)n.f;
