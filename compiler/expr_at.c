@@ -12,8 +12,8 @@ ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, const Index *place) {
 }
 
 const Index *expr_at_moved(ExprAt *x, const Index *index) {
-    index = x->by ? index_add(&x->k->index, index, x->by) : index;
     IndexTable *t = &x->k->index;
+    index = x->by ? index_add(t, index, x->by) : index;
     index = x->ring > 0 ? index_mod(t, index, x->ring) : index;
     return x->gap > 0 ? index_add(t, index, index_scale(t, index_div(t, index, x->pitch), x->gap))
                       : index;

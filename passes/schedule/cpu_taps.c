@@ -210,7 +210,7 @@ typedef struct {
     int64_t places;
 } Advance;
 
-static void add_step(void *ctx, const Expr *e) {
+static void add_advance(void *ctx, const Expr *e) {
     Advance *x = ctx;
     int64_t turn, tap;
     if (index_stride(e->index, x->turn, &turn) && index_stride(e->index, x->tap, &tap) &&
@@ -224,7 +224,7 @@ static void add_step(void *ctx, const Expr *e) {
 static bool goes_by_places(const KernelBuild *b, const Turn *turn, int tap, const RootList *roots) {
     Advance x = {turn->axis, tap, 0};
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
-    product_loads(roots->at[0].value, seen, add_step, &x);
+    product_loads(roots->at[0].value, seen, add_advance, &x);
     return 2 * x.places > b->k->axis[tap].extent;
 }
 
@@ -265,8 +265,9 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         return false;
     }
     const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
-    const bool by_places = first && places == 1 && goes_by_places(b, turn, tap[n - 1], &w.roots);
     const int piece = extent > lanes ? kernel_axis(b->k, extent / lanes, "c") : -1;
+    const bool by_places =
+        piece >= 0 && first && places == 1 && goes_by_places(b, turn, tap[n - 1], &w.roots);
     if (piece >= 0) {
         list = by_places ? list : nest_loops(b, list, &piece, 1, false);
         scope |= (AxisSet)1 << piece;
@@ -276,7 +277,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     for (int i = 0; i < turns.n; i++) {
         scope |= (AxisSet)1 << turns.at[i].axis;
     }
-    list = piece >= 0 && by_places ? nest_loops(b, list, &piece, 1, false) : list;
+    list = by_places ? nest_loops(b, list, &piece, 1, false) : list;
     nest_lets(b, list, scope, &w.roots);
     Stmt *vector = nest_written_out(b, list, scope, last, w.row, w.n, first ? &w.first : NULL,
                                     w.beside, &w.roots);
@@ -285,7 +286,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     while (loop->axis != turn->axis) {
         loop = loop->body.at[loop->body.count - 1];
     }
-    loop = piece >= 0 && by_places ? loop->body.at[loop->body.count - 1] : loop;
+    loop = by_places ? loop->body.at[loop->body.count - 1] : loop;
     ask_ahead(b, &w, loop, turn->axis, last, piece, lanes);
     if (piece >= 0) {
         nest_piece(b, vector, piece, lanes);
