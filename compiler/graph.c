@@ -548,6 +548,11 @@ Node *node_stop(Graph *g, Node *a) {
     return node_map1(g, OP_STOP, a);
 }
 
+Node *node_point(Graph *g, Node *a, uint64_t site) {
+    Attr attr = {.site = site};
+    return graph_add(g, OP_POINT, &a, 1, &attr, *a->type);
+}
+
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent) {
     Node *in[3] = {value, point, node_broadcast_to(g, cotangent, *value->type)};
     return graph_add(g, OP_GRAD, in, 3, NULL, type_scalar(TY_ERROR));

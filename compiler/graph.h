@@ -513,6 +513,8 @@ Node *node_scatter_add(Graph *g, Node *u, Node *index, int batch, Type type);
 Node *node_places(Graph *g, Node *a, bool descending, int64_t most);
 Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type);
 Node *node_stop(Graph *g, Node *a);
+/* The value, equal to none with another site: what a derivative is taken to. */
+Node *node_point(Graph *g, Node *a, uint64_t site);
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent);
 /* The derivative of the value along a direction at the point, two GRADs. */
 Node *node_jvp(Graph *g, Node *value, Node *point, Node *direction);

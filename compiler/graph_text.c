@@ -31,6 +31,7 @@ const AttrField attr_fields[] = {
     FIELD(CONCAT, "axis", INT, axis, 0),
     FIELD(RANDOM, "dist", DIST, dist, 0),
     FIELD(RANDOM, "site", SITE, site, 0),
+    FIELD(POINT, "site", SITE, site, 0),
     FIELD(SUM, "axes", AXES, axes, 0),
     FIELD(SUM, "exact", BOOL, exact, 0),
     FIELD(PROD, "axes", AXES, axes, 0),

@@ -257,7 +257,7 @@ static bool is_linear(const Fact *fact, const Node *node) {
     if (product) {
         return (x->linear && !y->differs) || (node->op == OP_MUL && !x->differs && y->linear);
     }
-    return (node->op == OP_NEG || node->op == OP_CAST) && x->linear;
+    return (node->op == OP_NEG || node->op == OP_CAST || node->op == OP_POINT) && x->linear;
 }
 
 static void learn(Elab *e, Accumulation *a) {

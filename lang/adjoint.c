@@ -85,7 +85,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     const Value *result = e->frame->result;
     e->scope = inner;
     e->in_adjoint = true;
-    item->in_adjoint = true;
+    item->adjoints++;
     e->frame->returned = false;
     e->frame->result = NULL;
     stmt_block(e, adjoint->kid[1]);
@@ -112,7 +112,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     graph_leave(e->g, region);
     e->scope = before;
     e->in_adjoint = nested;
-    item->in_adjoint = false;
+    item->adjoints--;
     e->frame->result = result;
     if (!ok) {
         return &value_poison;

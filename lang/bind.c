@@ -6,6 +6,7 @@
 #include "lang/expr.h"
 #include "lang/half.h"
 #include "lang/notation.h"
+#include "lang/point.h"
 #include "lang/prelude.h"
 
 #include <string.h>
@@ -266,7 +267,8 @@ static const Value *bind_elem(Elab *e, const Item *item, const Ast *param, const
 }
 
 static ScopeName *bound_name(Elab *e, const Ast *param, const Value *v) {
-    return scope_add(e->scratch, e->scope, param->name, param->name_loc, BIND_ARGUMENT, v);
+    return scope_add(e->scratch, e->scope, param->name, param->name_loc, BIND_ARGUMENT,
+                     point_given(e, param->name, v));
 }
 
 /* A number where a tensor is expected has the shape that the others gave. */

@@ -19,6 +19,10 @@
 
 #include <string.h>
 
+/* An op that is called in its own adjoint has that adjoint there too, for second derivatives. One
+ * that is called in that one is plain. */
+enum { ADJOINTS = 2 };
+
 bool call_is_callable(const Item *item) {
     return item->kind == AST_OP || item->kind == AST_LAYER || item->kind == AST_MODEL;
 }
@@ -317,7 +321,7 @@ static void name_results(Elab *e, const Value *v, const char *path) {
 
 static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments *args,
                                 const Instance *instance) {
-    if (item->busy && !item->in_adjoint) {
+    if (item->busy && item->adjoints == 0) {
         return elab_error(e, call->loc, 237, "'%s' calls itself", item->name);
     }
     if (item->kind == AST_MODEL && item->failed) {
@@ -361,7 +365,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
         v = elab_error(e, item->loc, 238, "'%s' returns nothing", item->name);
     }
     v = declared_results(e, item, v, call->loc);
-    if (item->kind == AST_OP && item->ast->kid[3] && !item->in_adjoint && elab_ok(v)) {
+    if (item->kind == AST_OP && item->ast->kid[3] && item->adjoints < ADJOINTS && elab_ok(v)) {
         v = adjoint_wrap(e, item, v);
     }
     if (item->kind != AST_OP) {

@@ -208,6 +208,12 @@ typedef struct {
     int id;
 } Said;
 
+/* The names that a body takes derivatives by. */
+typedef struct {
+    const void *body; /* the item, or the file of an entry or a train */
+    NameList name;
+} Points;
+
 struct Elab {
     Compile *c;
     Arena *arena;   /* of the module and its texts */
@@ -239,6 +245,8 @@ struct Elab {
     bool named;     /* some statement has one */
     Paths no_master; /* parameters under these are kept in bf16 */
     bool in_adjoint;
+    VEC(Points) points; /* of the bodies that names were bound in: point.h */
+    uint64_t point;     /* the last one */
     const char *each; /* NULL, or the path below models that stands for them: copies.h */
     int errors;       /* every one, also those that were said before and are not printed again */
     int unnamed; /* of these that say that @name has nothing to name */

@@ -22,7 +22,7 @@ struct Item {
     Region *home; /* of its nodes: nothing else is in there, and they read nothing else */
     int stamp;
     bool busy;          /* it is being elaborated */
-    bool in_adjoint;    /* its adjoint is: calls inside give the plain op */
+    int adjoints;       /* of its own being elaborated, one inside of the other */
     bool used;          /* a model: its parameters exist */
     bool called;        /* an op, layer, model or optimizer, rightly or not */
     bool failed;        /* it has an error that was reported */
@@ -30,6 +30,8 @@ struct Item {
     Ring *ring;         /* of a ring: once it was met */
     /* a layer or model: does its text declare parameters? */
     enum { PARAMETERS_UNKNOWN, PARAMETERS_NONE, PARAMETERS_SOME } parameters;
+    /* an op, layer or model: does its text take derivatives, or call what does? */
+    enum { DERIVES_UNKNOWN, DERIVES_NOT, DERIVES } derives;
 };
 
 struct File {

@@ -13,6 +13,7 @@
 #include "lang/notation.h"
 #include "lang/ode.h"
 #include "lang/params.h"
+#include "lang/point.h"
 #include "lang/train.h"
 
 /* An attribute that changes nothing says so. */
@@ -108,6 +109,7 @@ bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {
     }
     if (v->kind == V_TENSOR && v->nspan == 0 && v->rank > 0 && !e->scope->file->library) {
         graph_name(v->node, name);
+        graph_name(v->node->op == OP_POINT ? v->node->in[0] : v->node, name);
     }
     scope_add(e->scratch, e->scope, name, loc, BIND_VALUE, v);
     return true;
@@ -127,7 +129,8 @@ static void assign_several(Elab *e, const Ast *left, const Ast *right) {
             elab_error(e, left->kid[i]->loc, 273, "several results are bound to plain names");
             continue;
         }
-        stmt_bind(e, left->kid[i]->name, left->kid[i]->loc, elab_ok(v) ? v->item[i] : v);
+        const char *name = left->kid[i]->name;
+        stmt_bind(e, name, left->kid[i]->loc, elab_ok(v) ? point_bind(e, name, v->item[i]) : v);
     }
 }
 
@@ -141,12 +144,15 @@ static void assign(Elab *e, const Ast *ast) {
     if (target->kind == AST_NAME) {
         const Value *v =
             right->kind == AST_NEW ? call_new(e, right, target->name) : elab_expr(e, right);
+        const bool names = right->kind == AST_NAME || right->kind == AST_DOT; /* what there is */
+        v = names ? v : point_bind(e, target->name, v);
         stmt_bind(e, target->name, target->loc, v);
         return;
     }
     if (target->kind == AST_INDEXED && target->kid[0]->kind == AST_NAME) {
         const Value *v = notation_statement(e, target->kid[1], right, NULL);
         const char *name = target->kid[0]->name;
+        v = point_bind(e, name, v);
         if (elab_ok(v) || !scope_find_here(e->scope, name)) {
             stmt_bind(e, name, target->kid[0]->loc, v);
         }

@@ -74,20 +74,65 @@ static Node *first_rule(Graph *g, const SimplifyRow *row, const Node *n, Node *c
 
 /* --- reads ------------------------------------------------------------------------------------ */
 
-/* Leaves in every node how often those that matter read it. */
-static void count_reads(const Region *region, Arena *scratch) {
-    int *reads = ARENA_ARRAY(scratch, int, region->node.count);
+static const Reads *reads_of(const Node *n) {
+    return n->note;
+}
+
+/* Is a jump made of operand k of `n`, where one is made of `n` (`later`) or is not? */
+static bool jumps(const Node *n, int k, bool later) {
+    double x;
+    switch (n->op) {
+    case OP_SUM:
+    case OP_PROD:
+    case OP_CUMSUM:
+    case OP_OVERLAP_ADD:
+    case OP_CONTRACT:
+    case OP_SCATTER_ADD:
+    case OP_GRAD: return false;
+    case OP_FLOOR:
+    case OP_ROUND:
+    case OP_ARGMAX:
+    case OP_ARGMIN:
+    case OP_ORDER: return true;
+    case OP_LT:
+    case OP_LE:
+    case OP_EQ: return !(is_uniform(n->in[1 - k], &x) && (x == 0 || isinf(x))); /* signs stay */
+    case OP_LOOP: return reads_of(n->body->param.at[1 + k])->jumps;
+    case OP_CAST: return later || elem_is_int(n->type->elem);
+    default: return later;
+    }
+}
+
+static void count_reads(const Region *region, const bool *later, Arena *scratch);
+
+/* In the body of node `n`, of which the picks have theirs. */
+static void count_in_body(const Node *n, Arena *scratch) {
+    bool *later = ARENA_ARRAY(scratch, bool, n->body->out.count + 1);
+    for (int i = (int)n->id + 1; n->op == OP_LOOP && i < n->region->node.count; i++) {
+        const Node *pick = n->region->node.at[i];
+        if (pick->op == OP_PICK && pick->in[0] == n && reads_of(pick)->jumps) {
+            later[pick->attr->axis] = true;
+        }
+    }
+    count_reads(n->body, later, scratch);
+}
+
+/* Leaves its Reads in every node. `later`: is a jump made of a result? NULL: of none. */
+static void count_reads(const Region *region, const bool *later, Arena *scratch) {
+    Reads *reads = ARENA_ARRAY(scratch, Reads, region->node.count);
     for (int i = 0; i < region->out.count; i++) {
-        reads[region->out.at[i]->id]++;
+        Reads *out = &reads[region->out.at[i]->id];
+        *out = (Reads){out->count + 1, out->jumps || (later && later[i])};
     }
     for (int i = region->node.count - 1; i >= 0; i--) {
         Node *n = region->node.at[i];
         n->note = &reads[i];
-        for (int k = 0; reads[i] > 0 && k < n->nin; k++) {
-            reads[n->in[k]->id]++;
-        }
         if (n->body) {
-            count_reads(n->body, scratch);
+            count_in_body(n, scratch);
+        }
+        for (int k = 0; reads[i].count > 0 && k < n->nin; k++) {
+            Reads *in = &reads[n->in[k]->id];
+            *in = (Reads){in->count + 1, in->jumps || jumps(n, k, reads[i].jumps)};
         }
     }
 }
@@ -143,8 +188,8 @@ static bool any_applies(Round *round, Graph *g, const Region *region) {
     bool any = false;
     for (int i = region->node.count - 1; i >= 0 && !any; i--) {
         const Node *n = region->node.at[i];
-        const int *reads = n->note;
-        if (*reads > 0) {
+        const Reads *reads = n->note;
+        if (reads->count > 0) {
             Region *before = graph_enter(g, n->region);
             any = simplify_node(round, g, n, n->in) != NULL;
             graph_leave(g, before);
@@ -176,7 +221,7 @@ static Region *simplify_rounds(Graph *g, const Region *region) {
     Region *fresh = NULL;
     bool loops = region_any(region, has_body);
     int64_t size = 0;
-    count_reads(now, &scratch);
+    count_reads(now, NULL, &scratch);
     for (int i = 1; i <= ROUNDS; i++) {
         round.applied = 0;
         g->arena = &nodes[i % 2];
@@ -192,7 +237,7 @@ static Region *simplify_rounds(Graph *g, const Region *region) {
         size = loops ? nodes_of(fresh) : 0;
         bool quiet = applied == 0 && size == before, done = quiet && round.late;
         round.late = round.late || quiet;
-        count_reads(now, &scratch);
+        count_reads(now, NULL, &scratch);
         if (done || (!loops && !goes_on(&round, g, now))) {
             break;
         }

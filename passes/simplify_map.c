@@ -194,10 +194,9 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
     return NULL;
 }
 
-/* One division for all elements that share the divisor y: x * (1 / y). Where 1 / y would be
- * infinite
- * and y is not 0, x / y is (x * a) * (1 / (y * a)), with the a that makes y a normal number; else a
- * is 1. */
+/* One division for all elements that share the divisor y: x * (1 / y), up to 1.5 units in the last
+ * place off. Where 1 / y would be infinite and y is not 0, x / y is (x * a) * (1 / (y * a)), with
+ * the a that makes y a normal number; else a is 1. */
 static Node *times_inverse(Graph *g, const Node *n, Node *x, const Node *divisor) {
     Elem elem = n->type->elem;
     Node *y = divisor->in[0], *one = node_const(g, elem, 1);
@@ -219,12 +218,19 @@ static Node *times_inverse(Graph *g, const Node *n, Node *x, const Node *divisor
 
 static Node *div_rule(Graph *g, const Node *n, Node *const *in) {
     enum { SHARED = 4 }; /* elements to a divisor, at least */
+    double y;
+    int power;
     if (is_number(in[1], 1)) {
         return in[0];
     }
     bool shared = in[1]->op == OP_BROADCAST &&
                   type_count(*in[1]->in[0]->type) <= type_count(*n->type) / SHARED;
-    Node *product = shared && !is_number(in[0], 1) ? times_inverse(g, n, in[0], in[1]) : NULL;
+    const Reads *reads = n->note;
+    const bool exact = is_uniform(in[1], &y) && frexp(fabs(y), &power) == 0.5;
+    Node *product = NULL;
+    if (shared && !is_number(in[0], 1) && (exact || !reads || !reads->jumps)) {
+        product = times_inverse(g, n, in[0], in[1]);
+    }
     if (product) {
         return product;
     }

@@ -21,10 +21,18 @@ bool is_uniform(const Node *n, double *value);
 bool is_number(const Node *n, double value);
 /* `a` with another operand list; same op and attributes as `n`, type inferred from `type`. */
 Node *same_op(Graph *g, const Node *n, Node *const *in, Type type);
+/* Of a node, while the pass is at work: how often those that matter read it, and whether what is
+ * made of it place by place jumps: is rounded, compared or put in order, so that its last bit may
+ * make another number of it. Sums and products end that. */
+typedef struct {
+    int count;
+    bool jumps;
+} Reads;
+
 /* Whether something else than `n` reads its operand k too: it stays, whatever `n` becomes. */
 static inline bool is_shared(const Node *n, int k) {
-    const int *reads = n->in[k]->note; /* NULL: a rule is tried by itself */
-    return reads && *reads > 1;
+    const Reads *reads = n->in[k]->note; /* NULL: a rule is tried by itself */
+    return reads && reads->count > 1;
 }
 /* Whether `x` repeats one value along all of `axes`. */
 static inline bool same_along(const Node *x, uint32_t axes) {

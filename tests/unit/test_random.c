@@ -93,7 +93,7 @@ static void test_stages(void **state) {
     (void)state;
     Session s;
     assert_true(session_open(&s, "graphs", job_of));
-    uint64_t first = session_number("SEED", 1), count = session_number("COUNT", 200);
+    uint64_t first = session_number("SEED", 1), count = session_number("COUNT", 220);
     for (uint64_t i = 0; i < count; i++) {
         session_run(&s, first + i, false);
     }

@@ -193,6 +193,7 @@ static const Row rows[] = {
     {OP_ADD, "f32[2] f32[3]", "", "!operand types differ", {0}},
     {OP_ADD, "bool[2] bool[2]", "", "!not an operation on bool", {0}},
     {OP_STOP, "bool[2]", "", "bool[2]", {0}},
+    {OP_POINT, "f32[2, 3]", "", "f32[2, 3]", {0}},
     {OP_DIV, "f64 f64", "", "f64", {0}},
     {OP_DIV, "i32 i32", "", "!floats only", {0}},
     {OP_IDIV, "u8 u8", "", "u8", {0}},
