@@ -175,6 +175,19 @@ static Node *centred_sum(Graph *g, const Node *x, uint32_t axes, Node *left) {
     return x->op == OP_NEG ? node_map1(g, OP_NEG, centred_sum(g, x->in[0], axes, left)) : left;
 }
 
+/* Of a value less its mean, with what it is multiplied by: does something else read it, too? Then a
+ * NaN of it is not lost with the sum. */
+static bool read_beside(const Node *x, uint32_t axes) {
+    for (;;) {
+        const Reads *reads = x->note;
+        const int k = scale_of(x, axes);
+        if (!reads || reads->count > 1 || (x->op != OP_NEG && k < 0)) {
+            return !reads || reads->count > 1;
+        }
+        x = x->in[k < 0 ? 0 : 1 - k];
+    }
+}
+
 /* What is left of a mean sums to nothing, or to what the rounding of 1 / n leaves: the errors that
  * it would sum to are no more right. So the derivative of a normalisation sums what comes in once,
  * before it is made. */
@@ -184,7 +197,7 @@ static Node *sum_of_centred(Graph *g, const Node *n, Node *const *in) {
     double part;
     for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
         Node *from = elem_is_float(x->type->elem) ? centred_from(x->in[k], axes, &part) : NULL;
-        if (!from) {
+        if (!from || n->in[0]->op != x->op || !read_beside(n->in[0]->in[k], axes)) {
             continue;
         }
         Node *sum[2], *rest = node_fold(g, OP_SUM, x->in[1 - k], axes);
