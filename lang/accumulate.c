@@ -246,6 +246,20 @@ const Value *accumulate_count(Elab *e, int64_t n) {
 
 /* --- what differs between the turns ---------------------------------------------------------- */
 
+/* The state that `node`, a body parameter, is of, if no turn moves it; NULL: it is of none.
+ * Assignments of the train run behind the loop, so only what a layer sets differs from turn to
+ * turn, which is known when the body is complete. */
+static Slot *state_kept(const Accumulation *a, const Node *node) {
+    const LoopScope *loop = a->loop;
+    for (int i = 0; i < loop->state.count; i++) {
+        const LoopState *s = &loop->state.at[i];
+        if (s->value == node && !s->written && !s->stacked) {
+            return s->slot;
+        }
+    }
+    return NULL;
+}
+
 static bool is_linear(const Fact *fact, const Node *node) {
     const Fact *x = node->nin > 0 ? &fact[node->in[0]->id] : NULL;
     const Fact *y = node->nin > 1 ? &fact[node->in[1]->id] : NULL;
@@ -265,7 +279,8 @@ static void learn(Elab *e, Accumulation *a) {
     Fact *fact = ARENA_ARRAY(e->scratch, Fact, body->node.count);
     for (int i = 0; i < body->node.count; i++) {
         const Node *node = body->node.at[i];
-        bool same = node->op != OP_BODY_PARAM || loop_captured(a->loop->builder, node);
+        bool same = node->op != OP_BODY_PARAM || loop_captured(a->loop->builder, node) ||
+                    state_kept(a, node);
         fact[i] = (Fact){.differs = !same, .total = -1};
         fact[i].moves = fact[i].counts = same && !node->body && node->op != OP_GRAD;
         for (int k = 0; k < node->nin; k++) {
@@ -298,7 +313,8 @@ static bool moves(const Accumulation *a, const Value *v) {
 static Node *moved(Elab *e, Accumulation *a, Node *node) {
     Fact *fact = &a->fact[node->id];
     if (!fact->moved && node->op == OP_BODY_PARAM) {
-        fact->moved = loop_captured(a->loop->builder, node);
+        Slot *state = state_kept(a, node);
+        fact->moved = state ? node_slot(e->g, state) : loop_captured(a->loop->builder, node);
     } else if (!fact->moved) {
         Node **in = ARENA_ARRAY(e->scratch, Node *, node->nin);
         for (int i = 0; i < node->nin; i++) {
@@ -469,15 +485,33 @@ static bool in_body(const Accumulation *a, const Value *v) {
     return inside;
 }
 
+/* The loss or metric that a name of the body is of, as it is reported; NULL: it is of none. One of
+ * a derivative is the mean of what the turns have, not that of the update: none either. */
+static const Value *reported(const Training *t, const ScopeName *n) {
+    if (str_eq(n->name, "loss") && loc_equal(n->loc, t->loss_loc)) {
+        return t->loss;
+    }
+    for (int i = 0; i < t->metric.count; i++) {
+        const Metric *m = &t->metric.at[i];
+        if (!m->derived && str_eq(m->name, n->name) && loc_equal(m->loc, n->loc)) {
+            return m->value;
+        }
+    }
+    return NULL;
+}
+
 /* The names of the body, as what comes behind the loop may read them. */
-static void move_names(Elab *e, Accumulation *a) {
+static void move_names(Elab *e, Accumulation *a, const Training *t) {
     const Scope *body = e->scope;
     e->scope = scope_new(e->scratch, NULL, e->root);
     for (int i = 0; i < body->name.count; i++) {
         const ScopeName *n = body->name.at[i];
         const Value *v = n->value;
         BindKind kind = n->kind;
-        if (elab_ok(v) && in_body(a, v)) {
+        const Value *update = reported(t, n);
+        if (update) {
+            v = update;
+        } else if (elab_ok(v) && in_body(a, v)) {
             bool can = v->kind == V_TENSOR && v->nspan == 0 && moves(a, v);
             kind = can ? kind : BIND_MICRO_BATCH;
             v = can ? behind(e, a, v, NULL, -1) : v;
@@ -559,7 +593,7 @@ void accumulate_close(Elab *e, Training *t) {
         set_gradient(e, t, &t->update.at[i], loop);
     }
     e->g->loc = before;
-    move_names(e, a);
+    move_names(e, a, t);
     a->loop = NULL;
     for (int i = 0; i < a->later.count; i++) {
         stmt_one(e, a->later.at[i]);

@@ -43,6 +43,7 @@ fi
 pair mean 1e-5
 pair ratio 1e-5
 pair root 1e-5
+pair state 1e-5
 pair torch 1e-5
 pair normed 1e-4 # ten updates through statistics of 4 rows
 # What is done once an update.
@@ -87,7 +88,7 @@ same "resume" "$scratch/1.ck" "$scratch/parts_mean.ck"
 aside() { # NAME [OPTION...]: weights of each train of this build beside those of before
     aside_name=$1
     shift
-    for form in mean ratio root torch given; do
+    for form in mean ratio root state torch given; do
         [ $form = given ] && set -- --in x="$scratch/parts.npy" "$@"
         run parts_$form "$@"
         same "$aside_name: weights of $form" "$scratch/$form.before" "$scratch/parts_$form.st"
@@ -95,7 +96,7 @@ aside() { # NAME [OPTION...]: weights of each train of this build beside those o
         [ "$grown" = 0 ] && pass || fail "$aside_name: $form" "$grown pages added"
     done
 }
-for form in mean ratio root torch; do
+for form in mean ratio root state torch; do
     run parts_$form
     mv "$scratch/parts_$form.st" "$scratch/$form.before"
 done
@@ -104,7 +105,7 @@ mv "$scratch/parts_given.st" "$scratch/given.before"
 for how in --line --checks=canary --checks=nan --split=3; do
     "$MDLC" $how -D aside=true $model -o "$scratch/aside.c" || { fail "side by side, $how" "does not compile"; continue; }
     turns=$(cat "$scratch"/aside*.c | grep -c '^static void .*_turns[0-9]*_(') expected=0
-    case $how in --line | --split=3) expected=5 ;; esac
+    case $how in --line | --split=3) expected=6 ;; esac
     [ "$turns" = $expected ] && pass || fail "side by side, $how" "$turns functions of turns, not $expected"
     $CC -O0 -fopenmp "$scratch"/aside*.c -lm -o "$program" || { fail "side by side, $how" "does not build"; continue; }
     rm "$scratch"/aside*.c
@@ -192,6 +193,34 @@ done
 [ "$(grep -c '"table_2_2":.*"all":12,.*"second":[0-9].*"places_2":[0-9]' "$scratch/tables_whole.log")" = 4 ] && pass || fail "metrics of tables" "$(head -n 1 "$scratch/tables_whole.log")"
 same "metrics of tables" "$scratch/tables_whole.log" "$scratch/tables.log"
 same "metrics of tables, side by side" "$scratch/tables_whole.log" "$scratch/tables_side.log"
+# What is behind the turns reads a loss and a metric as they are reported, be they means of the turns.
+cat >"$scratch/told.mdl" <<'END'
+use nn;
+dim B = 4;
+dataset d {
+    file f = synthetic(48, seed = 62);
+    x: f32[5] = normal(0, 1);
+}
+model net(x: [B, 5]) -> [B, 3] { return x |> fc: linear(3); }
+state best: f32 = 0;
+train fit of net on d[B] {
+    y = net(x)^2;
+    loss max(y) / 8;
+    metric top = max(y), old = best;
+    optimizer sgd(lr = top + 8 * loss + old);
+    clip norm(0.1);
+    accumulate 3;
+    best <- loss;
+    steps 4;
+}
+END
+"$MDLC" "$scratch/told.mdl" -o "$scratch/told.c" 2>"$scratch/err" && $CC -O1 -fopenmp "$scratch/told.c" -lm -o "$scratch/told" &&
+    "$scratch/told" --log json --log-every 1 2>&1 | grep '"event":"step"' >"$scratch/told.log"
+awk -F'[:,{}]' '
+    { for (i = 1; i < NF; i++) v[$i] = $(i + 1); loss = v["\"loss\""]; top = v["\"top\""]; old = v["\"old\""]
+      d = v["\"lr\""] - (top + 8 * loss + old); f = old - last; last = loss
+      if (d * d > 1e-10 * top * top || f * f > 1e-12 || top <= 0) bad = 1 } END { exit bad || NR != 4 }' "$scratch/told.log" &&
+    pass || fail "behind the turns" "$(head -n 2 "$scratch/told.log")"
 # Beside the rows and the gradient sums the memory does not grow with the number of micro-batches.
 for k in 4 64; do
     sed "s/accumulate 4/accumulate $k/" $model >"$scratch/many.mdl"
