@@ -86,7 +86,15 @@ const Value *elab_name(Elab *e, const Ast *ast) {
     }
     ScopeName *bound = scope_find(e->scope, name);
     if (bound) {
+        if (bound->next && bound->kind == BIND_STATE && train_reads_before(e, bound->next_loc)) {
+            return bound->value;
+        }
+        if (bound->next && bound->told) {
+            e->errors++;
+            return &value_poison;
+        }
         if (bound->next) {
+            bound->told = true;
             elab_error(e, ast->loc, 207,
                        "'%s' is read after its '<-': it has its new value only in the "
                        "next %s",

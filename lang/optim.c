@@ -106,7 +106,9 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
             arg.name = a->name;
             a = a->kid[0];
         }
+        e->entry->training->reading = clause;
         arg.value = elab_expr(e, a);
+        e->entry->training->reading = NULL;
         const char *to = arg.name ? arg.name : 2 + i < params->nkid ? params->kid[2 + i]->name : "";
         ok = elab_ok(arg.value) && check_number(e, arg.value, a->loc, to, name) && ok;
         VEC_PUSH(e->arena, &out->args, arg);

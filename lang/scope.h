@@ -61,9 +61,10 @@ typedef struct {
     const char *name;
     Loc loc;
     BindKind kind;
-    const Value *value;
-    const Value *next; /* after `<-` */
+    const Value *value; /* of a state that is set: what it was then */
+    const Value *next;  /* after `<-` */
     Loc next_loc;
+    bool told; /* that it is read after its `<-` */
     void *ref;
     const Ast *range; /* of a carry: what its next value must be in, or NULL */
 } ScopeName;

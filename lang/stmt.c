@@ -230,6 +230,7 @@ static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *rig
     if (n->range && next) {
         next = value_ranged(e->scratch, next, old->lo, old->hi);
     }
+    n->value = old;
     n->next = next ? next : &value_poison;
     n->next_loc = target->loc;
     if (next && n->kind == BIND_STATE) {

@@ -110,6 +110,14 @@ const Value *train_scalar(Elab *e, const Ast *expr, const char *what) {
     return train_number(e, expr, elab_expr(e, expr), what);
 }
 
+/* Optimizers are read behind the whole body, but as the reader of the text expects: a state that a
+ * statement below the clause sets is the one that it was. */
+bool train_reads_before(const Elab *e, Loc loc) {
+    const Training *t = e->entry ? e->entry->training : NULL;
+    return t && t->reading && t->reading->loc.source == loc.source &&
+           t->reading->loc.at < loc.at;
+}
+
 static void loss_clause(Elab *e, Training *t, const Ast *clause) {
     const Ast *expr = only_argument(e, clause);
     if (!expr) {

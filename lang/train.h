@@ -14,6 +14,8 @@ const Value *train_counter(Elab *e, const char *name, Loc loc);
 void train_clause(Elab *e, const Ast *clause);
 /* A float scalar of a train, for the messages `what`; poison after an error. */
 const Value *train_scalar(Elab *e, const Ast *expr, const char *what);
+/* Is a number of an optimizer being read whose clause stands before `loc`? */
+bool train_reads_before(const Elab *e, Loc loc);
 /* `state m: [...] = 0;` in an optimizer. */
 void train_optimizer_state(Elab *e, const Ast *state);
 /* under(path) in the `on` of an optimizer. */

@@ -59,6 +59,7 @@ struct Training {
     VEC(Average) average;
     Accumulation *accumulation; /* NULL: the clause is not said */
     Scaler *scaler;             /* NULL: gradients are not scaled */
+    const Ast *reading;         /* the clause of the optimizer whose numbers are being read */
     const Parameter *at;        /* whose `on` or update is being elaborated */
 };
 
