@@ -264,13 +264,8 @@ const Value *params_whole(Elab *e, const Parameter *p) {
         int own = i - p->slot->stacked;
         dim[i] = own >= 0 ? p->dim[own] : (Dim){.size = p->slot->type.dim[i]};
     }
-    Node *node = node_slot(e->g, p->slot);
-    for (int i = 0; e->entry && i < e->entry->write.count; i++) {
-        if (e->entry->write.at[i].slot == p->slot) {
-            node = e->entry->write.at[i].node;
-        }
-    }
-    return value_tensor(e->scratch, node, rank, dim);
+    /* Also where it has been assigned: that takes effect when the call ends, as for calls. */
+    return value_tensor(e->scratch, node_slot(e->g, p->slot), rank, dim);
 }
 
 static Slot *layer_state(const Elab *e, const char *path) {

@@ -57,6 +57,48 @@ if "$MDLC" "$scratch/asked.mdl" -o "$scratch/asked.c" && $CC -O1 "$scratch/asked
 else
     fail defaults "does not build"
 fi
+# An assignment takes effect when the call ends, in the evaluator as in programs.
+if "$MDLC" tests/cases/run/assigned_and_read.mdl -o "$scratch/read.c" && $CC -O1 "$scratch/read.c" -lm -o "$scratch/read"; then
+    "$scratch/read" fit --steps 0 --log none --checkpoint "$scratch/read.ck" >"$scratch/out" 2>&1
+    for call in 1 2 3; do
+        "$scratch/read" all --resume "$scratch/read.ck" --checkpoint "$scratch/read.ck" >>"$scratch/out" 2>&1
+    done
+    same "assigned and read" tests/cases/run/assigned_and_read.out "$scratch/out"
+else
+    fail "assigned and read" "does not build"
+fi
+# The same in a train, also where the second set is read behind its assignment.
+cat >"$scratch/moved.mdl" <<'END'
+use nn;
+dim B = 4;
+dataset d {
+    file f = synthetic(48, seed = 62);
+    x: f32[3] = normal(0, 1);
+}
+model net(x: [B, 3]) -> [B, 1] { return x |> fc: linear(1, use_bias = false); }
+state a = net;
+train fit of net on d[B] {
+    metric before = mean(a(x));
+    a <- lerp(a, net, 0.5);
+    metric called = mean(a(x)), part = mean(a.fc(x));
+    z[b] = sum[j] x[b, j] * a.fc.weight[0, j];
+    metric by_path = mean(z);
+    loss mean((net(x) - 1)^2);
+    optimizer sgd(lr = 0.1);
+    steps 5;
+}
+END
+if "$MDLC" "$scratch/moved.mdl" -o "$scratch/moved.c" && $CC -O1 "$scratch/moved.c" -lm -o "$scratch/moved"; then
+    "$scratch/moved" --log json --log-every 1 2>&1 | awk -F'[:,{}]' '
+        /"event":"step"/ {
+            for (i = 1; i < NF; i++) v[$i] = $(i + 1)
+            before = v["\"before\""]; path = v["\"by_path\""] - before; n++
+            if (before == last || v["\"called\""] != before || v["\"part\""] != before || path * path > 1e-12) bad = 1
+            last = before
+        } END { exit bad || n != 5 }' && pass || fail "a second set in a train" "$("$scratch/moved" --log json --log-every 1 2>&1 | sed -n 2p)"
+else
+    fail "a second set in a train" "does not build"
+fi
 # The sample agent: a few thousand updates, the same bits twice, flat memory, inside its figure.
 if BUILD=$scratch MDLC=$MDLC STEPS=14000 sh tests/dqn.sh >"$scratch/first" 2>"$scratch/err"; then
     "$scratch/dqn/dqn" 0 14000 >"$scratch/second"
