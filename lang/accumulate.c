@@ -556,7 +556,7 @@ static int *add_up_metrics(Elab *e, Accumulation *a, const Training *t) {
             continue;
         }
         metric[i] = add_up(e, a, m->value->node);
-        if (!fact->linear && !m->derived && !a->torch_compat) {
+        if (!fact->linear && !a->torch_compat) {
             elab_warn(
                 e, m->loc, 725,
                 "the metric '%s' is not made of sums and means over the batch: of an update it "
