@@ -542,12 +542,20 @@ static Node *gather_of_repeated(Graph *g, const Node *n, Node *const *in) {
     return node_broadcast(g, one, axes, rank, n->type->dim);
 }
 
-/* Of few elements of elementwise work that nobody else reads, only those are made. */
+/* Differences from a number that all the elements share of which one is looked up, as those of
+ * logits from their largest are: one costs a subtraction more than to look up an element. */
+static bool is_shifted(const Node *x, int axis) {
+    return x->op == OP_SUB && x->in[1]->op == OP_BROADCAST && x->in[1]->attr->axes == 1u << axis;
+}
+
+/* Of few elements of elementwise work that nobody else reads, or that is next to none, only those
+ * are made. */
 static Node *gather_of_map(Graph *g, const Node *n, Node *const *in) {
     enum { FEWER = 4 };
     const Node *x = in[0];
     Node *of[3];
-    if (op_info[x->op].cls != CLASS_MAP || x->op == OP_RANDOM || x->nin == 0 || is_shared(n, 0) ||
+    if (op_info[x->op].cls != CLASS_MAP || x->op == OP_RANDOM || x->nin == 0 ||
+        (is_shared(n, 0) && !is_shifted(x, n->attr->batch)) ||
         type_count(*n->type) > type_count(*x->type) / FEWER) {
         return NULL;
     }

@@ -617,6 +617,32 @@ static void test_scatter_becomes_rows(void **state) {
     }
 }
 
+static bool is_lookup_of_difference(const Node *n) {
+    return n->op == OP_GATHER && n->in[0]->op == OP_SUB;
+}
+
+/* What is looked up in the logits less their largest, which the sum of their powers reads too, is
+ * looked up in the logits; in what each column is less, and in what costs more, it is not. */
+static void test_gather_of_shifted(void **state) {
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 7000 + (uint64_t)form);
+        Graph *g = f.g;
+        int64_t dim[] = {3, 40}, count[] = {3};
+        Node *x = sample_input(&f.s, type_make(TY_F64, 2, dim), -1, 1);
+        Node *by = form == 1 ? node_fold(g, OP_FMAX, x, 1) : node_fold(g, OP_FMAX, x, 2);
+        Node *less = node_map2(g, OP_SUB, x, node_broadcast(g, by, form == 1 ? 1 : 2, 2, dim));
+        Node *e = node_map1(g, OP_EXP, less);
+        region_result(f.region, node_gather(g, form == 2 ? e : less, indices(&f, 1, count, 40), 1));
+        region_result(f.region, node_fold(g, OP_SUM, e, 2));
+        Region *after = pass_simplify(g, f.region);
+        assert_int_equal(fixture_count(&f, after, is_lookup_of_difference), form == 1);
+        assert_true(difference(&f, f.region, after) == 0);
+        arena_free(&f.arena);
+    }
+}
+
 static bool is_wide_exp(const Node *n) {
     return n->op == OP_EXP && type_count(*n->type) > 100;
 }
@@ -652,6 +678,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scatter_becomes_rows),
         cmocka_unit_test(test_gather_of_map),
+        cmocka_unit_test(test_gather_of_shifted),
         cmocka_unit_test(test_fma),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_samples),
