@@ -362,6 +362,16 @@ static double s_one_cycle(double k) {
 static double s_one_cycle_total(double k) {
     return cycle(k, 10, 0.5, 1.0 / 4, 1.0 / 40);
 }
+/* A rise without length is the peak, a fall without length the end. */
+static double s_one_cycle_falls(double k) {
+    return 1e-5 + (1 - 1e-5) * half_cosine(fmin(1, k / 9));
+}
+static double s_one_cycle_rises(double k) {
+    return k > 9 ? 1e-5 : 1 + (0.1 - 1) * half_cosine(k / 9);
+}
+static double s_inverse_sqrt_at_once(double k) {
+    return 1 / sqrt(k + 1);
+}
 static double s_wsd(double k) {
     return k < 3 ? ramp(k, 3) : k < 8 ? 1 : 1 - 0.9 * fmin(1, (k - 8) / 4);
 }
@@ -382,5 +392,8 @@ const ScheduleFormula schedules[] = {
     {"s_one_cycle", s_one_cycle},
     {"s_one_cycle_total", s_one_cycle_total},
     {"s_wsd", s_wsd},
+    {"s_one_cycle_falls", s_one_cycle_falls},
+    {"s_one_cycle_rises", s_one_cycle_rises},
+    {"s_inverse_sqrt_at_once", s_inverse_sqrt_at_once},
 };
 const int nschedules = sizeof schedules / sizeof *schedules;
