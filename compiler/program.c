@@ -29,12 +29,14 @@ static int word_compare(const void *key, const void *item) {
 }
 
 bool name_is_reserved(const char *name) {
-    /* Sorted. Words of C11 and C++17, then names of the headers that emitted files include. */
+    /* Sorted. Words of C11, C23 and C++20, `typeof` of gcc before them, then names of the headers
+     * that emitted files include. */
     /* clang-format off */
     static const char *const words[] = {
         "La_x32_regs", "La_x32_retval", "NULL", "alignas", "alignof", "and", "and_eq", "asm",
         "atan2", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "ceil", "char",
-        "char16_t", "char32_t", "class", "compl", "const", "const_cast", "constexpr", "continue",
+        "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl",
+        "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue",
         "cos", "cosh", "decltype", "default", "delete", "div", "do", "double", "dynamic_cast",
         "else", "enum", "erf", "errno", "exit", "exp", "explicit", "export", "extern", "fabs",
         "false", "float", "floor", "fmax", "fmin", "fmod", "for", "free", "friend", "gamma",
@@ -42,20 +44,20 @@ bool name_is_reserved(const char *name) {
         "int8_t", "intptr_t", "isfinite", "isinf", "isnan", "j0", "j1", "jn", "lgamma", "linux",
         "log", "logb", "long", "main", "malloc", "math_errhandling", "md", "memchr", "memcmp",
         "memcpy", "memmove", "memory", "memset", "mutable", "namespace", "new", "noexcept", "not",
-        "not_eq", "nullptr", "operator", "or", "or_eq", "pow", "printf", "private", "protected",
-        "ptrdiff_t", "public", "rand", "read", "register", "reinterpret_cast", "remainder",
-        "restrict", "return", "rindex", "rint", "round", "sa_handler", "sa_sigaction", "scalb",
-        "short", "si_addr", "si_addr_lsb", "si_arch", "si_band", "si_call_addr", "si_fd",
-        "si_int", "si_lower", "si_overrun", "si_pid", "si_pkey", "si_ptr", "si_status",
-        "si_stime", "si_syscall", "si_timerid", "si_uid", "si_upper", "si_utime", "si_value",
-        "sigev_notify_attributes", "sigev_notify_function", "signal", "signed", "signgam",
-        "significand", "sin", "sinh", "size_t", "sizeof", "sqrt", "st_atime", "st_ctime",
-        "st_mtime", "static", "static_assert", "static_cast", "stderr", "stdin", "stdout",
-        "strlen", "struct", "switch", "system", "tan", "tanh", "template", "tgamma", "this",
-        "thread_local", "throw", "time", "true", "trunc", "try", "typedef", "typeid", "typename",
-        "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uintptr_t", "union", "unix", "unsigned",
-        "using", "virtual", "void", "volatile", "wchar_t", "while", "write", "xor", "xor_eq",
-        "y0", "y1", "yn",
+        "not_eq", "nullptr", "nullptr_t", "operator", "or", "or_eq", "pow", "printf", "private",
+        "protected", "ptrdiff_t", "public", "rand", "read", "register", "reinterpret_cast",
+        "remainder", "requires", "restrict", "return", "rindex", "rint", "round", "sa_handler",
+        "sa_sigaction", "scalb", "short", "si_addr", "si_addr_lsb", "si_arch", "si_band",
+        "si_call_addr", "si_fd", "si_int", "si_lower", "si_overrun", "si_pid", "si_pkey",
+        "si_ptr", "si_status", "si_stime", "si_syscall", "si_timerid", "si_uid", "si_upper",
+        "si_utime", "si_value", "sigev_notify_attributes", "sigev_notify_function", "signal",
+        "signed", "signgam", "significand", "sin", "sinh", "size_t", "sizeof", "sqrt", "st_atime",
+        "st_ctime", "st_mtime", "static", "static_assert", "static_cast", "stderr", "stdin",
+        "stdout", "strlen", "struct", "switch", "system", "tan", "tanh", "template", "tgamma",
+        "this", "thread_local", "throw", "time", "true", "trunc", "try", "typedef", "typeid",
+        "typename", "typeof", "typeof_unqual", "uint16_t", "uint32_t", "uint64_t", "uint8_t",
+        "uintptr_t", "union", "unix", "unsigned", "using", "virtual", "void", "volatile",
+        "wchar_t", "while", "write", "xor", "xor_eq", "y0", "y1", "yn",
     };
     /* clang-format on */
     bool taken =

@@ -56,8 +56,19 @@ entry_of int char float double void static struct union enum for do if switch ca
     inline restrict main exit malloc free printf int64_t uint64_t uint8_t size_t class template this \
     delete try catch throw namespace bool asm near far linux unix errno environ index y0 j1 gamma \
     params state io arena bytes name rows seed x u prefix m out memory self part parts ctx args block \
-    ld >"$scratch/words.mdl"
+    ld typeof typeof_unqual nullptr constexpr alignas alignof thread_local static_assert char8_t concept \
+    consteval constinit co_await co_return co_yield requires decltype noexcept >"$scratch/words.mdl"
 compiles "words of C" "$scratch/words.mdl"
+# C23 and C++20 have more words than C11, gcc's own C has some of them.
+for dialect in "$CC -std=gnu11" "$CC -std=c2x" "${CXX:-c++} -std=c++20 -x c++"; do
+    echo 'int x;' >"$scratch/one.c"
+    if $dialect -fsyntax-only "$scratch/one.c" 2>"$scratch/log"; then
+        # shellcheck disable=SC2086
+        check "words of C, $dialect" $dialect -w -fsyntax-only "$scratch/x.c"
+    else
+        skip "words of C, $dialect" "the compiler does not know it"
+    fi
+done
 
 # Every macro that is visible where the model's names stand, whatever the system's headers have: the
 # small ones, and a part of the capital ones, of which there are thousands.
