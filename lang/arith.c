@@ -466,7 +466,8 @@ const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Valu
         bool whole = a->kind == V_INT && b->kind == V_INT; /* beyond 2^53 no double tells apart */
         bool more = whole ? a->integer > b->integer : value_number(a) > value_number(b);
         bool less = whole ? a->integer < b->integer : value_number(a) < value_number(b);
-        const Value *r = (max ? more : less) ? a : b;
+        bool nan = isnan(value_number(a)); /* of either, as at run time; b is what no a is beyond */
+        const Value *r = nan || (max ? more : less) ? a : b;
         /* max(1, 2.5) and max(1.0, 2) are reals both */
         r = a->kind == b->kind ? r : value_real(e->scratch, value_number(r));
         return kept_wide(e, r, a, b);
