@@ -1,14 +1,16 @@
 /* gradcheck: see gradcheck.h.
  *
- * Technique: along a random direction d (elements of +-1), (f(x + h d) - f(x - h d)) / 2h to
- * fourth order is compared with the sum of gradient times d. The error is relative to the norm of
- * the gradient, which is the size that this sum has for a random d; a gradient of nearly zero is
- * measured against a part of the value. A number of an f32 program, such as the 1/6 of a mean, is
- * rounded: terms of a derivative that should cancel, as those by a bias in front of two norms,
- * leave that part of what they were, so a gradient less than it, of the whole one, may be 0.
- * Several h are tried and the best agreement counts: a wrong gradient agrees at none, while one h
- * alone may step over a kink or drown in rounding. Needs a differentiated region and bound slots;
- * gives the worst error; changes nothing. */
+ * Technique: along a random direction d, (f(x + h d) - f(x - h d)) / 2h to fourth order is
+ * compared with the sum of gradient times d. The elements of d are of both signs and of many
+ * sizes, from 1/2 to 3/2: of one size they cancel where derivatives are equal, and so do those of
+ * a wrong gradient. The error is relative to the norm of the gradient, which is about the size
+ * that this sum has for a random d; a gradient of nearly zero is measured against a part of the
+ * value. A number of an f32 program, such as the 1/6 of a mean, is rounded: terms of a derivative
+ * that should cancel, as those by a bias in front of two norms, leave that part of what they were,
+ * so a gradient less than it, of the whole one, may be 0. Several h are tried and the best
+ * agreement counts: a wrong gradient agrees at none, while one h alone may step over a kink or
+ * drown in rounding. Needs a differentiated region and bound slots; gives the worst error; changes
+ * nothing. */
 #include "compiler/gradcheck.h"
 
 #include <math.h>
@@ -18,6 +20,13 @@ static uint64_t bits(uint64_t *state) {
     x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
     return x ^ x >> 31;
+}
+
+/* A number of either sign, of a size of 1/2 to 3/2. */
+static double element(uint64_t *state) {
+    const uint64_t x = bits(state);
+    const double size = 0.5 + (double)(x >> 11) * 0x1p-53;
+    return x & 1 ? size : -size;
 }
 
 typedef struct {
@@ -116,7 +125,7 @@ GradCheck gradcheck_region(Eval *ev, Arena *arena, const Region *region, Slot *c
         line.start = eval_share(ev, line.start);
         for (int d = 0; d < directions; d++) {
             for (int64_t i = 0; i < n; i++) {
-                direction[i] = bits(&seed) & 1 ? 1 : -1;
+                direction[i] = element(&seed);
             }
             check_line(&line, out[1 + k], value_get(out[0], 0), whole, &check);
         }

@@ -291,6 +291,18 @@ for seed in 5 5 6; do "$MDLC" run --entry=draw --seed $seed --calls 2 "$model"; 
 is "test: what fails is named" 1 'FAILED "does not": the expectation at .*tests.mdl:2:26 does not hold' "$MDLC" test "$scratch/tests.mdl"
 is "test: the rest goes on" 1 'ok "holds": 1 expectation$' "$MDLC" test "$scratch/tests.mdl"
 is "test: a derivative at a kink" 1 'FAILED "kink": gradcheck(t): .* m.w: analytic' "$MDLC" test "$scratch/slope.mdl"
+# Equal derivatives of equal parameters, which cancel along a direction of -1 and 1.
+cat >"$scratch/equal.mdl" <<'END'
+op wrong(x: [...]) -> [...] { return x * x; } adjoint (u: [...]) { return 100 * u; }
+model net() -> f32 { param w: [2] = 1; return sum(wrong(w)); }
+optimizer plain(p: [...], g: [...], lr: real) { p <- p - lr * g; }
+train fit() of net { loss net(); optimizer plain(lr = 0.1); steps 3; }
+test "equal" { expect gradcheck(fit) < 1e-5; }
+END
+for seed in 0 1 2 3; do
+    is "test: wrong derivatives that are equal, seed $seed" 1 'FAILED "equal": gradcheck(fit): .* net.w: analytic' \
+        "$MDLC" test --seed $seed "$scratch/equal.mdl"
+done
 is "test: none" 0 "no test blocks in" "$MDLC" test "$scratch/nothing.mdl"
 
 summary options

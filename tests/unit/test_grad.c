@@ -349,6 +349,24 @@ static void test_depth(void **state) {
     assert_int_equal(nodes[0], nodes[1]);
 }
 
+/* Two derivatives that are equal: along a direction whose elements have one size and two signs the
+ * sum is 0 for any pair, right or wrong. */
+static void test_gradcheck_of_equal(void **state) {
+    Fixture *f = *state;
+    Node *w = vector(f, 2);
+    f->s.data[0][0] = f->s.data[0][1] = 1;
+    Node *loss = total(f, times(f, w, w));
+    region_result(f->region, loss);
+    region_result(f->region, grad(f, loss, w));
+    expand(f, GRAD_SAVE_ALL);
+    graph_enter(f->g, f->done);
+    f->done->out.at[1] = times(f, f->done->out.at[1], number(f, 50));
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        GradCheck bad = gradcheck_region(f->ev, &f->arena, f->done, f->s.slot, 1, seed, 1);
+        assert_true(bad.error > 1e-3);
+    }
+}
+
 static void test_gradcheck(void **state) {
     Fixture *f = *state;
     Node *x = vector(f, 5), *w = vector(f, 3);
@@ -392,6 +410,7 @@ int main(void) {
         TEST(test_nothing_saved),
         TEST(test_depth),
         TEST(test_gradcheck),
+        TEST(test_gradcheck_of_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
