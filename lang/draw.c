@@ -5,6 +5,9 @@
 
 #include "lang/dims.h"
 
+#include <float.h>
+#include <math.h>
+
 static Node *counter_node(Elab *e) {
     EntryScope *entry = e->entry;
     if (entry->row[1]) {
@@ -22,6 +25,10 @@ static Node *counter_node(Elab *e) {
         return node_slot(e->g, entry->calls);
     }
     return node_int(e->g, TY_I64, 0);
+}
+
+bool draw_is_wide(double a, double b) {
+    return isfinite(a) && isfinite(b) && !(fabs(b - a) <= (double)FLT_MAX);
 }
 
 Node *draw_node(Elab *e, Loc loc, Dist dist, int rank, const Dim *dim) {

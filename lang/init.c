@@ -4,6 +4,7 @@
 
 #include "compiler/loop_builder.h"
 #include "lang/arith.h"
+#include "lang/draw.h"
 #include "lang/expr.h"
 #include "lang/half.h"
 #include "lang/init_presets.h"
@@ -152,6 +153,15 @@ static double normal_cdf(double x) {
     return 0.5 * (1 + erf(x / sqrt(2)));
 }
 
+/* Of a..b, of which b - a may overflow. */
+static Node *between(Graph *g, Node *u, double a, double b) {
+    if (!draw_is_wide(a, b)) {
+        return affine_map(g, u, b - a, a);
+    }
+    Node *rest = node_map2(g, OP_SUB, node_const(g, u->type->elem, 1), u);
+    return node_map2(g, OP_ADD, affine_map(g, u, b, 0), affine_map(g, rest, a, 0));
+}
+
 /* By the inverse distribution function between a and b, which are absolute, as PyTorch does. */
 static Node *truncated(Graph *g, Node *u, const double *arg) {
     double mean = arg[0], std = arg[1], a = arg[2], b = arg[3];
@@ -210,10 +220,7 @@ Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *writte
             shift = -scale;
             scale = 2 * scale;
         }
-    } else if (in->nparam == 2 && in->dist == DIST_UNIFORM) {
-        scale = arg[1] - arg[0];
-        shift = arg[0];
-    } else if (in->nparam == 2) {
+    } else if (in->nparam == 2) { /* of uniform they are not used */
         scale = arg[1];
         shift = arg[0];
     }
@@ -221,7 +228,9 @@ Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *writte
     Node *key[2] = {node_slot(e->g, e->seed), node_int(e->g, TY_I64, 0)};
     uint64_t site = hash_str(hash_str(HASH_START, "init "), path);
     Node *x = node_random(e->g, in->dist, site, key, 2, type);
-    x = in->nparam == 4 ? truncated(e->g, x, arg) : affine_map(e->g, x, scale, shift);
+    x = in->nparam == 4                               ? truncated(e->g, x, arg)
+        : in->nparam == 2 && in->dist == DIST_UNIFORM ? between(e->g, x, arg[0], arg[1])
+                                                      : affine_map(e->g, x, scale, shift);
     graph_leave(e->g, before);
     return x;
 }

@@ -441,10 +441,16 @@ static const Value *make_bernoulli(Call *c) {
 }
 
 static const Value *make_uniform(Call *c) {
-    const Value *u = drawn(c, DIST_UNIFORM, 2);
-    const Value *width = arith_binary(c->e, c->loc, AO_SUB, c->arg[1], c->arg[0]);
-    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0],
-                        arith_binary(c->e, c->loc, AO_MUL, u, width));
+    Elab *e = c->e;
+    const Value *u = drawn(c, DIST_UNIFORM, 2), *a = c->arg[0], *b = c->arg[1];
+    if (value_is_number(a) && value_is_number(b) &&
+        draw_is_wide(value_number(a), value_number(b))) {
+        const Value *rest = arith_binary(e, c->loc, AO_SUB, value_real(e->scratch, 1), u);
+        return arith_binary(e, c->loc, AO_ADD, arith_binary(e, c->loc, AO_MUL, u, b),
+                            arith_binary(e, c->loc, AO_MUL, rest, a));
+    }
+    const Value *width = arith_binary(e, c->loc, AO_SUB, b, a);
+    return arith_binary(e, c->loc, AO_ADD, a, arith_binary(e, c->loc, AO_MUL, u, width));
 }
 
 static const Value *make_normal(Call *c) {
