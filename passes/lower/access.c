@@ -290,18 +290,19 @@ Buf *work_buf(Work *w, Type type, int threads, const char *name) {
         type = (Type){
             .elem = type.elem, .rank = 2, .dim = {threads, align_up(type_count(type), line)}};
     }
-    if (b->nwork < b->work.count && type_equal(*b->work.at[b->nwork]->type, type)) {
-        return b->work.at[b->nwork++];
+    int at = b->nwork;
+    while (at < b->work.count && !type_equal(*b->work.at[at]->type, type)) {
+        at++; /* of an attempt without a copy */
     }
-    if (b->nwork < b->work.count) {
-        BUG("a kernel changed its workspaces");
+    if (at == b->work.count) {
+        Buf *buf = buf_new(b->l->p, b->l->e, BUF_WORK, type, name);
+        buf->loop = b->frame->loop;
+        buf->per_thread = threads;
+        VEC_PUSH(b->w.scratch, &b->work, buf);
     }
-    Buf *buf = buf_new(b->l->p, b->l->e, BUF_WORK, type, name);
-    buf->loop = b->frame->loop;
-    buf->per_thread = threads;
-    VEC_PUSH(b->w.scratch, &b->work, buf);
-    b->nwork++;
-    return buf;
+    Buf *buf = b->work.at[at];
+    b->work.at[at] = b->work.at[b->nwork];
+    return b->work.at[b->nwork++] = buf;
 }
 
 void kernel_home(WorkBuild *b, const Node *node, const char *name) {

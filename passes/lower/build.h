@@ -80,6 +80,7 @@ typedef struct {
     bool staged;         /* its schedule makes them, bit by bit, */
     bool declined;       /* which it does not */
     int64_t copied;      /* bytes of these copies: each is written and read */
+    bool copies;         /* none is left out */
     bool loops;        /* a product as loops, not as a PART_PRODUCT */
     bool known;        /* product or folds of the unit are there: the rest reads them */
     const Expr *strip; /* what stands for the product where it is finished */

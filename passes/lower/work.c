@@ -71,6 +71,7 @@ static void work_open(WorkBuild *b) {
     b->known = b->elsewhere = b->again = false;
     b->strip = NULL;
     b->staged = false;
+    b->w.in_place = b->w.refused = false;
     memset(b->own_copy, 0, sizeof b->own_copy);
     b->first_space = 0;
 }
@@ -104,6 +105,14 @@ void unit_build(WorkBuild *b) {
         bool done = work_schedule(&b->w, b->l->target);
         if (b->again) { /* what follows a product is made while it is scheduled */
             continue;
+        }
+        if (b->w.refused) {
+            b->copies = true;
+            b->radix.count = 0; /* copies have spaces of their own */
+            continue;
+        }
+        if (done && b->nwork < b->work.count) {
+            BUG("a kernel changed its workspaces");
         }
         if (done) {
             join_loops(b);

@@ -88,6 +88,8 @@ typedef struct {
     Kernel *k;
     Arena *scratch; /* until the kernel is done */
     bool library;   /* products by the library of --blas, where it has them */
+    bool in_place;  /* a product reads what a copy with its border would be made of, */
+    bool refused;   /* and its schedule needs the copy */
     VEC(Part) part;
 } Work;
 

@@ -36,6 +36,31 @@ Root work_copy(Work *w, int k, const Arg *to, const Index *const *at) {
                   .owner = x->loc.owner};
 }
 
+/* Vector instructions for an element of `x` of what memory holds, up to `most`. */
+static int64_t cost_of(const WorkBuild *b, const Node *x, int64_t most) {
+    const NodeInfo *info = info_of(b, x);
+    const OpClass cls = op_info[x->op].cls;
+    if (info->stored || info->unit != b->unit || cls == CLASS_LEAF) {
+        return 0;
+    }
+    int64_t cost = cls == CLASS_VIEW ? 0 : cls == CLASS_MAP ? op_info[x->op].cost : most;
+    for (int i = 0; i < x->nin && cost < most; i++) {
+        cost += cost_of(b, x->in[i], most - cost);
+    }
+    return cost;
+}
+
+/* Do windows read each element of the copy `x` so few times, and is it so little work, that it need
+ * not be made? Only where the places of a window are summed. */
+static bool reads_in_place(const WorkBuild *b, int k, const Node *x) {
+    enum { READS = TUNED(3, 64), WORK = TUNED(6, 64) };
+    const Node *node = b->unit->atom.at[0];
+    const int64_t read = type_count(*node->in[k]->type), terms = fold_count(node);
+    return x->op == OP_PAD && x->attr->border == BORDER_VALUE && x->attr->value == 0 &&
+           b->l->target->thread_row && read < READS * type_count(*x->type) &&
+           type_count(*node->type) * terms == read && cost_of(b, x->in[0], WORK) < WORK;
+}
+
 /* The copies that the product makes for itself: by its schedule, or each as a part in front of it,
  * in the first index spaces, *spaces of them; true: these need more digits. Their values are asked
  * for before any of them is read. */
@@ -53,6 +78,10 @@ static bool make_copies(WorkBuild *b, int *spaces) {
         if (!b->declined && !b->loops && !b->w.library) {
             copy[k] = (OwnCopy){x, staged_home(b, x)};
             b->staged = true;
+            continue;
+        }
+        if (!b->copies && reads_in_place(b, k, x)) {
+            b->w.in_place = true;
             continue;
         }
         Part part = {.kind = PART_MAP};

@@ -5,7 +5,7 @@
  * added in order. Sums of many rows go by levels (sum.c): each level has a vector in the
  * workspace. A vector of one element is a number, a fold of each outer row.
  * Needs a COLUMN part; gives its loops; changes no values beyond the order of sums. */
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/reach.h"
 
 #include <math.h>
 #include <string.h>
@@ -237,6 +237,138 @@ static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     column_level(b, c, list, scope, &sum, sum.n - 1, roots);
 }
 
+/* --- windows in place ------------------------------------------------------------------------- */
+
+/* The turns of an axis in which no term asks whether it lies inside of its border. */
+typedef struct {
+    int axis;
+    int64_t from, to;
+} Inner;
+
+static void find_inner(const KernelBuild *b, const Expr *e, Inner *inner, bool *seen) {
+    if (seen[e->id] || !(e->axes >> inner->axis & 1)) {
+        return;
+    }
+    seen[e->id] = true;
+    if (e->kind == EXPR_WITHIN) {
+        IndexTable *t = &b->k->index;
+        const Index *at = kernel_axis_index(b->k, inner->axis);
+        int64_t stride;
+        if (!index_stride(e->index, inner->axis, &stride) || stride < 1) {
+            inner->to = inner->from; /* in none */
+            return;
+        }
+        const Index *rest = index_add(t, e->index, index_scale(t, at, -stride));
+        const int64_t from = e->lo - rest->least + stride - 1, to = e->hi - 1 - rest->most;
+        inner->from = from / stride > inner->from ? from / stride : inner->from;
+        inner->to = to < 0 ? 0 : to / stride + 1 < inner->to ? to / stride + 1 : inner->to;
+        return;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        find_inner(b, e->kid[i], inner, seen);
+    }
+}
+
+static Inner inner_of(const KernelBuild *b, const RootList *roots, int axis) {
+    Inner inner = {axis, 0, b->k->axis[axis].extent};
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    find_inner(b, roots->at[0].value, &inner, seen);
+    return inner;
+}
+
+/* Sums of turns `from` to `to` of an axis, as roots of an axis of their own, *axis. */
+static bool turns_between(KernelBuild *b, const RootList *roots, int *axis, int64_t from,
+                          int64_t to, RootList *out) {
+    const int fresh = kernel_axis(b->k, to - from, "r");
+    const Index *at = index_offset(&b->k->index, kernel_axis_index(b->k, fresh), from);
+    const bool fits = roots_at(b, roots, *axis, at, out);
+    *axis = fresh;
+    bind_uses(b, out);
+    return fits;
+}
+
+/* As they come: the places of the window one by one. */
+static void window_plain(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope, int row,
+                         const RootList *roots) {
+    RootList init = {0};
+    roots_identity(b, roots, &init);
+    list = nest_loops(b, list, &row, 1, false);
+    scope |= (AxisSet)1 << row;
+    nest_stage(b, list, scope, c->v->axis, 1, &init);
+    list = nest_loops(b, list, c->f->axis, space_axes(c->f), false);
+    scope = axes_with(scope, c->f->axis, space_axes(c->f));
+    nest_lets(b, list, scope, roots);
+    nest_stage(b, list, scope, c->v->axis, 1, roots);
+}
+
+/* A line: the turns of its inner part have the window in registers. */
+static bool window_line(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope, int row,
+                        const RootList *roots) {
+    const Inner inner = inner_of(b, roots, row);
+    const int64_t end[4] = {0, inner.from, inner.to, b->k->axis[row].extent};
+    for (int i = 0; i < 3; i++) {
+        RootList part = {0}, init = {0};
+        int axis = row;
+        if (end[i] == end[i + 1]) {
+            continue;
+        }
+        if (!turns_between(b, roots, &axis, end[i], end[i + 1], &part)) {
+            return false;
+        }
+        if (i != 1) {
+            window_plain(b, c, list, scope, axis, &part);
+            continue;
+        }
+        const Turns turn = turns_of(b, &axis, 1);
+        roots_identity(b, &part, &init);
+        if (!nest_taps(b, list, scope, &turn, c->f->axis, space_axes(c->f), c->v->axis[0], &init,
+                       &part)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Windows that read their operand where it lies, with borders that it does not have: the places of
+ * the result that touch them apart. False: the operand has to be copied. */
+static bool column_in_place(KernelBuild *b, const Column *c, const RootList *roots,
+                            bool parallel) {
+    const int n = space_axes(c->g);
+    if (n < 3 || c->chunk_span > 0 || c->piece_span > 0 || space_axes(c->v) != 1 ||
+        roots->count != 1 || b->k->naxis + 12 > AXES_MAX) {
+        return false;
+    }
+    nest_open(b, roots);
+    nest_lets(b, &b->k->body, 0, roots);
+    StmtList *list = nest_loops(b, &b->k->body, c->g->axis, n - 2, parallel);
+    const AxisSet scope = space_set(c->g) & ~((AxisSet)3 << c->g->axis[n - 2]);
+    const Inner inner = inner_of(b, roots, c->g->axis[n - 2]);
+    const int64_t end[4] = {0, inner.from, inner.to, b->k->axis[c->g->axis[n - 2]].extent};
+    if (inner.from >= inner.to) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        RootList part = {0};
+        int line = c->g->axis[n - 2];
+        if (end[i] == end[i + 1]) {
+            continue;
+        }
+        if (!turns_between(b, roots, &line, end[i], end[i + 1], &part)) {
+            return false;
+        }
+        const AxisSet inside = scope | (AxisSet)1 << line;
+        StmtList *body = nest_loops(b, list, &line, 1, false);
+        if (i != 1) {
+            window_plain(b, c, body, inside, c->g->axis[n - 1], &part);
+        } else if (!window_line(b, c, body, inside, c->g->axis[n - 1], &part)) {
+            return false;
+        } else {
+            ask_for_turns(b->k, b->scratch, list->at[list->count - 1]);
+        }
+    }
+    return true;
+}
+
 /* Sums of few terms, the places of a window: made in registers along the rows. False, and nothing
  * done, where they are none. */
 static bool column_window(KernelBuild *b, const Column *c, const RootList *roots, bool parallel) {
@@ -307,10 +439,16 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     c->staged = part->staged;
     int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
     bool number = space_axes(v) == 0 && space_axes(f) > 0;
-    if (by_chunks(g->count, f->digit[0], terms, c->piece_span)) {
+    const bool chunks = by_chunks(g->count, f->digit[0], terms, c->piece_span);
+    const bool parallel = kernel_parallel(b, column_work(part, terms));
+    if (b->work->in_place) {
+        b->work->refused = number || chunks || !column_in_place(b, c, &part->roots, parallel);
+        return;
+    }
+    if (chunks) {
         Turns turns = turns_of(b, f->axis, space_axes(f));
-        const int64_t chunks = f->digit[0] >= 2 * COLUMN_CHUNKS ? COLUMN_CHUNKS : f->digit[0];
-        const int64_t span = sum_even((f->digit[0] + chunks - 1) / chunks);
+        const int64_t most = f->digit[0] >= 2 * COLUMN_CHUNKS ? COLUMN_CHUNKS : f->digit[0];
+        const int64_t span = sum_even((f->digit[0] + most - 1) / most);
         c->chunk_span = sum_span(&turns, number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
     }
     RootList acc = part->roots, last = {0};
@@ -332,7 +470,6 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
         c->piece = kernel_axis(b->k, (c->v->count + c->piece_span - 1) / c->piece_span, "c");
         outer[nouter++] = c->piece;
     }
-    const bool parallel = kernel_parallel(b, column_work(part, terms));
     if (!number && column_window(b, c, &acc, parallel)) {
         return;
     }

@@ -64,10 +64,12 @@ static bool ask(Kernel *k, const Sites *s, int axis, const Arg *arg, const StmtL
     }
     Path here = {.turns = 1}, path = {.turns = 1};
     most_turns(k, at_work, &here, &path);
-    const int64_t each = (t->at.mul + path.turns - 1) / path.turns;
-    if (path.n == 0 || each * (int64_t)elem_bytes(arg->elem) < MD_ALIGN) {
+    const int64_t line = MD_ALIGN / (int64_t)elem_bytes(arg->elem);
+    int64_t each = (t->at.mul + path.turns - 1) / path.turns;
+    if (path.n == 0 || each < line) {
         return false;
     }
+    each = align_up(each, line); /* no line twice */
     const Index *turn = index_const(&k->index, 0), *at = t->index;
     for (int i = 0; i < path.n; i++) {
         turn = index_scale(&k->index, turn, k->axis[path.at[i]->axis].extent);
@@ -91,6 +93,17 @@ void ask_for_next(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *f
         const Arg *arg = k->arg.at[i];
         if (s.arg[arg->id].load && !s.arg[arg->id].store && !asks_for(first, arg)) {
             (void)ask(k, &s, loop->axis, arg, second);
+        }
+    }
+}
+
+void ask_for_turns(Kernel *k, Arena *scratch, const Stmt *loop) {
+    const Sites s = sites_of(k, scratch, &loop->body, loop, 1);
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        if (s.arg[arg->id].load && !s.arg[arg->id].store) {
+            drop_asks(&loop->body, arg);
+            (void)ask(k, &s, loop->axis, arg, &loop->body);
         }
     }
 }

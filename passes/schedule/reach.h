@@ -59,6 +59,8 @@ int64_t lines_join(Kernel *k, Arena *scratch, const Arg *arg, StmtList *list);
  * around both is asked for: memory would rest meanwhile, and be waited for then. */
 void ask_for_next(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *first,
                   const StmtList *second);
+/* The same of a loop that asks for it by itself: what its statements load, and nothing else. */
+void ask_for_turns(Kernel *k, Arena *scratch, const Stmt *loop);
 /* The same of two loops that take turns: while each of them is at work, so that memory never rests,
  * for what the other one touches then. */
 void ask_in_turn(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *first,
