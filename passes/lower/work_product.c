@@ -40,7 +40,7 @@ Root work_copy(Work *w, int k, const Arg *to, const Index *const *at) {
 static int64_t cost_of(const WorkBuild *b, const Node *x, int64_t most) {
     const NodeInfo *info = info_of(b, x);
     const OpClass cls = op_info[x->op].cls;
-    if (info->stored || info->unit != b->unit || cls == CLASS_LEAF) {
+    if (info->stored || cls == CLASS_LEAF || (info->atom && info->unit != b->unit)) {
         return 0;
     }
     int64_t cost = cls == CLASS_VIEW ? 0 : cls == CLASS_MAP ? op_info[x->op].cost : most;
@@ -53,7 +53,7 @@ static int64_t cost_of(const WorkBuild *b, const Node *x, int64_t most) {
 /* Do windows read each element of the copy `x` so few times, and is it so little work, that it need
  * not be made? Only where the places of a window are summed. */
 static bool reads_in_place(const WorkBuild *b, int k, const Node *x) {
-    enum { READS = TUNED(3, 64), WORK = TUNED(6, 64) };
+    enum { READS = TUNED(3, 64), WORK = TUNED(3, 64) };
     const Node *node = b->unit->atom.at[0];
     const int64_t read = type_count(*node->in[k]->type), terms = fold_count(node);
     return x->op == OP_PAD && x->attr->border == BORDER_VALUE && x->attr->value == 0 &&

@@ -309,12 +309,13 @@ static int64_t own_of(int k, int stride, int dilation) {
     return shape_of(text, &target_cpu).own;
 }
 
-/* A window's lines are there at a time, where these are few; else all of the sample. */
+/* A window's lines are there at a time, where these are few; else all of the sample. Windows that
+ * share little have no copy. */
 static void test_lines(void **state) {
     (void)state;
     needs_usual_sizes();
     assert_int_equal(own_of(3, 1, 1), 3 * 32 * 64);
-    assert_int_equal(own_of(3, 2, 1), 3 * 31 * 64);
+    assert_int_equal(own_of(3, 2, 1), 0);
     assert_int_equal(own_of(5, 1, 1), 28 * 34 * 64);
     assert_int_equal(own_of(3, 1, 2), 28 * 34 * 64);
 }
