@@ -43,7 +43,10 @@ static int64_t cost_of(const WorkBuild *b, const Node *x, int64_t most) {
     if (info->stored || cls == CLASS_LEAF || (info->atom && info->unit != b->unit)) {
         return 0;
     }
-    int64_t cost = cls == CLASS_VIEW ? 0 : cls == CLASS_MAP ? op_info[x->op].cost : most;
+    int64_t cost = most; /* a draw is dear */
+    if (cls == CLASS_VIEW || (cls == CLASS_MAP && x->op != OP_RANDOM)) {
+        cost = cls == CLASS_VIEW ? 0 : op_info[x->op].cost;
+    }
     for (int i = 0; i < x->nin && cost < most; i++) {
         cost += cost_of(b, x->in[i], most - cost);
     }

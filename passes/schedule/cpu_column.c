@@ -306,6 +306,9 @@ static bool window_line(KernelBuild *b, const Column *c, StmtList *list, AxisSet
                         const RootList *roots) {
     const Inner inner = inner_of(b, roots, row);
     const int64_t end[4] = {0, inner.from, inner.to, b->k->axis[row].extent};
+    if (inner.from >= inner.to) {
+        return false;
+    }
     for (int i = 0; i < 3; i++) {
         RootList part = {0}, init = {0};
         int axis = row;
@@ -442,7 +445,9 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     const bool chunks = by_chunks(g->count, f->digit[0], terms, c->piece_span);
     const bool parallel = kernel_parallel(b, column_work(part, terms));
     if (b->work->in_place) {
-        b->work->refused = number || chunks || !column_in_place(b, c, &part->roots, parallel);
+        if (number || chunks || !column_in_place(b, c, &part->roots, parallel)) {
+            b->work->refused = true;
+        }
         return;
     }
     if (chunks) {

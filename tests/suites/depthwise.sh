@@ -13,7 +13,7 @@ gaps() {
     for threads in 1 3; do
         OMP_NUM_THREADS=$threads "$scratch/$name" gaps >"$scratch/out" 2>"$scratch/err" || fail "$name" "$(head -n 1 "$scratch/err")"
         for size in few line lines many long beside all rows odd turned \
-            ring second third tall wide spread single apart stepped both placed uneven third_placed; do
+            ring second third tall wide spread single apart stepped both placed uneven third_placed slim; do
             grep -qx "$size \[3\] = 0 0 0" "$scratch/out" && pass || fail "$name, $size, $threads threads" "$(grep "^$size " "$scratch/out")"
         done
     done
