@@ -523,7 +523,9 @@ static bool choose(Search *s, bool rounding, const GradPlan *usual) {
         take_best(s);
     }
     forget_tried(s);
-    Search other = *s;
+    Search other = *s; /* which has the list of what was tried from here on, and may move it */
+    s->tried.at = NULL;
+    s->tried.count = s->tried.capacity = 0;
     if (rounding || !s->fits) {
         search_rounding(&other, usual);
         forget_tried(&other);
