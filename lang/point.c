@@ -92,16 +92,12 @@ static const NameList *points_of(Elab *e) {
     return &e->points.at[e->points.count - 1].name;
 }
 
-static const Value *marked(Elab *e, const char *name, const Value *v) {
+const Value *point_bind(Elab *e, const char *name, const Value *v) {
     const bool fits =
         v->kind == V_TENSOR && v->nspan == 0 && !v->end && elem_is_float(value_elem(v));
     return fits && names_at(points_of(e), name) >= 0
                ? value_with(e->scratch, v, node_point(e->g, v->node, ++e->point))
                : v;
-}
-
-const Value *point_bind(Elab *e, const char *name, const Value *v) {
-    return marked(e, name, v);
 }
 
 /* Made of constants alone. */
@@ -113,5 +109,5 @@ static bool is_known(const Node *n) {
 }
 
 const Value *point_given(Elab *e, const char *name, const Value *v) {
-    return v->kind == V_TENSOR && is_known(v->node) ? marked(e, name, v) : v;
+    return v->kind == V_TENSOR && is_known(v->node) ? point_bind(e, name, v) : v;
 }

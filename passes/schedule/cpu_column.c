@@ -337,8 +337,8 @@ static bool window_line(KernelBuild *b, const Column *c, StmtList *list, AxisSet
 static bool column_in_place(KernelBuild *b, const Column *c, const RootList *roots,
                             bool parallel) {
     const int n = space_axes(c->g);
-    if (n < 3 || c->chunk_span > 0 || c->piece_span > 0 || space_axes(c->v) != 1 ||
-        roots->count != 1 || b->k->naxis + 12 > AXES_MAX) {
+    if (n < 3 || c->piece_span > 0 || space_axes(c->v) != 1 || roots->count != 1 ||
+        b->k->naxis + 12 > AXES_MAX) {
         return false;
     }
     nest_open(b, roots);
