@@ -33,7 +33,7 @@ static const Expr *identity_of(Kernel *k, OpCode op, Elem elem) {
     }
 }
 
-static void roots_identity(KernelBuild *b, const RootList *roots, RootList *init) {
+void column_identity(KernelBuild *b, const RootList *roots, RootList *init) {
     for (int i = 0; i < roots->count; i++) {
         Root r = roots->at[i];
         if (r.add != OP_CONST) {
@@ -130,6 +130,29 @@ static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     return true;
 }
 
+/* The sums of one level, the places of a window, of an operand that is read where it lies: each
+ * place of the picture adds to all of them, which stay near. */
+static bool column_sums_in_place(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope,
+                                 const Turns *turns, const RootList *roots) {
+    const int n = space_axes(c->v);
+    Turns outer = *turns;
+    outer.n -= 2;
+    if (outer.n < 0 || n < 3 || roots->count != 1 || c->piece_span > 0) {
+        return false;
+    }
+    const Turn *last = &turns->at[outer.n];
+    if (last[0].begin || last[1].begin) {
+        return false;
+    }
+    const WindowAxes w = {c->v->axis, n - 1, c->v->axis[n - 1], false};
+    const int picture[2] = {last[0].axis, last[1].axis};
+    list = nest_turns(b, list, &outer);
+    for (int i = 0; i < outer.n; i++) {
+        scope |= (AxisSet)1 << outer.at[i].axis;
+    }
+    return nest_inner(b, &w, list, scope, picture, 2, roots);
+}
+
 /* The terms of one level, each added to its root. */
 static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope,
                          const Turns *turns, const RootList *roots) {
@@ -138,6 +161,10 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         axis[i] = turns->at[i].axis;
     }
     Stmt *vector = NULL;
+    if (b->work->in_place) {
+        b->work->refused = !column_sums_in_place(b, c, list, scope, turns, roots);
+        return;
+    }
     if (c->staged) {
         StmtList *row = nest_turns(b, list, turns);
         nest_rows(b, row, axes_with(scope, axis, turns->n), roots);
@@ -203,7 +230,7 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         VEC_PUSH(b->scratch, &part, r);
     }
     bind_room(b);
-    roots_identity(b, &part, &init);
+    column_identity(b, &part, &init);
     column_vector(b, c, body, scope, &init);
     column_level(b, c, body, scope, sum, level - 1, &part);
     column_vector(b, c, body, scope, &end);
@@ -220,7 +247,7 @@ static bool short_levels(const Column *c) {
 static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope,
                         const RootList *roots) {
     RootList init = {0};
-    roots_identity(b, roots, &init);
+    column_identity(b, roots, &init);
     column_vector(b, c, list, scope, &init);
     Turns turns = turns_of(b, c->f->axis, space_axes(c->f));
     if (c->chunk_span > 0) {
@@ -237,139 +264,19 @@ static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     column_level(b, c, list, scope, &sum, sum.n - 1, roots);
 }
 
-/* --- windows in place ------------------------------------------------------------------------- */
-
-/* The turns of an axis in which no term asks whether it lies inside of its border. */
-typedef struct {
-    int axis;
-    int64_t from, to;
-} Inner;
-
-static void find_inner(const KernelBuild *b, const Expr *e, Inner *inner, bool *seen) {
-    if (seen[e->id] || !(e->axes >> inner->axis & 1)) {
-        return;
-    }
-    seen[e->id] = true;
-    if (e->kind == EXPR_WITHIN) {
-        IndexTable *t = &b->k->index;
-        const Index *at = kernel_axis_index(b->k, inner->axis);
-        int64_t stride;
-        if (!index_stride(e->index, inner->axis, &stride) || stride < 1) {
-            inner->to = inner->from; /* in none */
-            return;
-        }
-        const Index *rest = index_add(t, e->index, index_scale(t, at, -stride));
-        const int64_t from = e->lo - rest->least + stride - 1, to = e->hi - 1 - rest->most;
-        inner->from = from / stride > inner->from ? from / stride : inner->from;
-        inner->to = to < 0 ? 0 : to / stride + 1 < inner->to ? to / stride + 1 : inner->to;
-        return;
-    }
-    for (int i = 0; i < e->nkid; i++) {
-        find_inner(b, e->kid[i], inner, seen);
-    }
-}
-
-static Inner inner_of(const KernelBuild *b, const RootList *roots, int axis) {
-    Inner inner = {axis, 0, b->k->axis[axis].extent};
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
-    find_inner(b, roots->at[0].value, &inner, seen);
-    return inner;
-}
-
-/* Sums of turns `from` to `to` of an axis, as roots of an axis of their own, *axis. */
-static bool turns_between(KernelBuild *b, const RootList *roots, int *axis, int64_t from,
-                          int64_t to, RootList *out) {
-    const int fresh = kernel_axis(b->k, to - from, "r");
-    const Index *at = index_offset(&b->k->index, kernel_axis_index(b->k, fresh), from);
-    const bool fits = roots_at(b, roots, *axis, at, out);
-    *axis = fresh;
-    bind_uses(b, out);
-    return fits;
-}
-
-/* As they come: the places of the window one by one. */
-static void window_plain(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope, int row,
-                         const RootList *roots) {
-    RootList init = {0};
-    roots_identity(b, roots, &init);
-    list = nest_loops(b, list, &row, 1, false);
-    scope |= (AxisSet)1 << row;
-    nest_stage(b, list, scope, c->v->axis, 1, &init);
-    list = nest_loops(b, list, c->f->axis, space_axes(c->f), false);
-    scope = axes_with(scope, c->f->axis, space_axes(c->f));
-    nest_lets(b, list, scope, roots);
-    nest_stage(b, list, scope, c->v->axis, 1, roots);
-}
-
-/* A line: the turns of its inner part have the window in registers. */
-static bool window_line(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope, int row,
-                        const RootList *roots) {
-    const Inner inner = inner_of(b, roots, row);
-    const int64_t end[4] = {0, inner.from, inner.to, b->k->axis[row].extent};
-    if (inner.from >= inner.to) {
-        return false;
-    }
-    for (int i = 0; i < 3; i++) {
-        RootList part = {0}, init = {0};
-        int axis = row;
-        if (end[i] == end[i + 1]) {
-            continue;
-        }
-        if (!turns_between(b, roots, &axis, end[i], end[i + 1], &part)) {
-            return false;
-        }
-        if (i != 1) {
-            window_plain(b, c, list, scope, axis, &part);
-            continue;
-        }
-        const Turns turn = turns_of(b, &axis, 1);
-        roots_identity(b, &part, &init);
-        if (!nest_taps(b, list, scope, &turn, c->f->axis, space_axes(c->f), c->v->axis[0], &init,
-                       &part)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Windows that read their operand where it lies, with borders that it does not have: the places of
- * the result that touch them apart. False: the operand has to be copied. */
+/* Windows that read their operand where it lies. False: the operand has to be copied. */
 static bool column_in_place(KernelBuild *b, const Column *c, const RootList *roots,
                             bool parallel) {
     const int n = space_axes(c->g);
-    if (n < 3 || c->piece_span > 0 || space_axes(c->v) != 1 || roots->count != 1 ||
-        b->k->naxis + 12 > AXES_MAX) {
+    if (n < 3 || c->piece_span > 0 || space_axes(c->v) != 1 || roots->count != 1) {
         return false;
     }
+    const WindowAxes w = {c->f->axis, space_axes(c->f), c->v->axis[0], true};
     nest_open(b, roots);
     nest_lets(b, &b->k->body, 0, roots);
     StmtList *list = nest_loops(b, &b->k->body, c->g->axis, n - 2, parallel);
     const AxisSet scope = space_set(c->g) & ~((AxisSet)3 << c->g->axis[n - 2]);
-    const Inner inner = inner_of(b, roots, c->g->axis[n - 2]);
-    const int64_t end[4] = {0, inner.from, inner.to, b->k->axis[c->g->axis[n - 2]].extent};
-    if (inner.from >= inner.to) {
-        return false;
-    }
-    for (int i = 0; i < 3; i++) {
-        RootList part = {0};
-        int line = c->g->axis[n - 2];
-        if (end[i] == end[i + 1]) {
-            continue;
-        }
-        if (!turns_between(b, roots, &line, end[i], end[i + 1], &part)) {
-            return false;
-        }
-        const AxisSet inside = scope | (AxisSet)1 << line;
-        StmtList *body = nest_loops(b, list, &line, 1, false);
-        if (i != 1) {
-            window_plain(b, c, body, inside, c->g->axis[n - 1], &part);
-        } else if (!window_line(b, c, body, inside, c->g->axis[n - 1], &part)) {
-            return false;
-        } else {
-            ask_for_turns(b->k, b->scratch, list->at[list->count - 1]);
-        }
-    }
-    return true;
+    return nest_inner(b, &w, list, scope, c->g->axis + n - 2, 2, roots);
 }
 
 /* Sums of few terms, the places of a window: made in registers along the rows. False, and nothing
@@ -382,7 +289,7 @@ static bool column_window(KernelBuild *b, const Column *c, const RootList *roots
     const int row = c->g->axis[n - 1];
     const Turns turn = turns_of(b, &row, 1);
     RootList init = {0};
-    roots_identity(b, roots, &init);
+    column_identity(b, roots, &init);
     StmtList *list = nest_loops(b, &b->k->body, c->g->axis, n - 1, parallel);
     AxisSet scope = space_set(c->g) & ~((AxisSet)1 << row);
     const int around = nest_taps_around(b, &turn.at[0], c->f->axis, space_axes(c->f), roots);
@@ -416,7 +323,7 @@ static void column_folds(KernelBuild *b, const Column *c, StmtList *list, AxisSe
 /* The vectors of the chunks, one added to the other. */
 static void column_join(KernelBuild *b, const Column *c, const RootList *last) {
     RootList first = {0};
-    roots_identity(b, last, &first);
+    column_identity(b, last, &first);
     nest_open(b, last);
     StmtList *list = nest_loops(b, &b->k->body, c->g->axis, space_axes(c->g), false);
     AxisSet scope = space_set(c->g);
@@ -444,10 +351,8 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     bool number = space_axes(v) == 0 && space_axes(f) > 0;
     const bool chunks = by_chunks(g->count, f->digit[0], terms, c->piece_span);
     const bool parallel = kernel_parallel(b, column_work(part, terms));
-    if (b->work->in_place) {
-        if (number || chunks || !column_in_place(b, c, &part->roots, parallel)) {
-            b->work->refused = true;
-        }
+    if (b->work->in_place && (number || space_axes(v) == 1)) {
+        b->work->refused = number || chunks || !column_in_place(b, c, &part->roots, parallel);
         return;
     }
     if (chunks) {
@@ -475,7 +380,7 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
         c->piece = kernel_axis(b->k, (c->v->count + c->piece_span - 1) / c->piece_span, "c");
         outer[nouter++] = c->piece;
     }
-    if (!number && column_window(b, c, &acc, parallel)) {
+    if (!number && !b->work->in_place && column_window(b, c, &acc, parallel)) {
         return;
     }
     StmtList *list = nest_loops(b, &b->k->body, outer, nouter, parallel);

@@ -267,7 +267,8 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
     const int piece = extent > lanes ? kernel_axis(b->k, extent / lanes, "c") : -1;
     const bool by_places =
-        piece >= 0 && first && places == 1 && goes_by_places(b, turn, tap[n - 1], &w.roots);
+        piece >= 0 && places == 1 && (first || b->work->in_place) &&
+        goes_by_places(b, turn, tap[n - 1], &w.roots);
     if (piece >= 0) {
         list = by_places ? list : nest_loops(b, list, &piece, 1, false);
         scope |= (AxisSet)1 << piece;
@@ -282,7 +283,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     Stmt *vector = nest_written_out(b, list, scope, last, w.row, w.n, first ? &w.first : NULL,
                                     w.beside, &w.roots);
     Stmt *loop = outer->at[outer->count - 1];
-    loop->held = !w.beside && adds_up(&turns, &w.roots.at[0]);
+    loop->held = !by_places && !w.beside && adds_up(&turns, &w.roots.at[0]);
     while (loop->axis != turn->axis) {
         loop = loop->body.at[loop->body.count - 1];
     }

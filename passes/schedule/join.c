@@ -123,6 +123,7 @@ static bool join(Join *j) {
         j->slice = lines;
     } else {
         ask_for_next(k, j->scratch, both, &first, &second);
+        ask_for_next(k, j->scratch, both, &second, &first);
     }
     return true;
 }

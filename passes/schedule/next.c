@@ -55,6 +55,21 @@ static void drop_asks(const StmtList *list, const Arg *arg) {
     }
 }
 
+/* The first element that the next turn touches and this one does not, in the first turn of the
+ * loops around. */
+static int64_t first_of_next(const Kernel *k, const Sites *s, int axis, const Touched *t) {
+    const int64_t lo = t->at.lo + t->at.mul;
+    int64_t hi = t->at.hi + 1, stride;
+    for (int a = 0; a < k->naxis; a++) {
+        const Reach *r = &s->axis[a];
+        if (a != axis && r->known && !r->inside && index_stride(t->index, a, &stride) &&
+            stride > 0) {
+            hi -= stride * (r->hi - r->lo);
+        }
+    }
+    return hi > lo ? hi : lo;
+}
+
 /* In `at_work`, asks for what of the argument the next turn of a loop over `axis` touches, by the
  * sites of its turns. False: that is not known, or too little. */
 static bool ask(Kernel *k, const Sites *s, int axis, const Arg *arg, const StmtList *at_work) {
@@ -79,7 +94,7 @@ static bool ask(Kernel *k, const Sites *s, int axis, const Arg *arg, const StmtL
         const bool inside = a != axis && s->axis[a].inside;
         at = inside ? index_subst(&k->index, at, a, index_const(&k->index, 0)) : at;
     }
-    at = index_offset(&k->index, at, t->at.lo - at->base + t->at.mul);
+    at = index_offset(&k->index, at, first_of_next(k, s, axis, t) - at->base);
     at = index_add(&k->index, at, index_scale(&k->index, turn, each));
     const Stream stream = {.arg = arg, .at = at, .row = each};
     VEC_PUSH_FROM(k->arena, &path.at[path.n - 1]->ahead, stream, 2);
@@ -91,7 +106,8 @@ void ask_for_next(Kernel *k, Arena *scratch, const Stmt *loop, const StmtList *f
     const Sites s = sites_of(k, scratch, first, loop, 1);
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
-        if (s.arg[arg->id].load && !s.arg[arg->id].store && !asks_for(first, arg)) {
+        if (s.arg[arg->id].load && !s.arg[arg->id].store && !asks_for(first, arg) &&
+            !asks_for(second, arg)) {
             (void)ask(k, &s, loop->axis, arg, second);
         }
     }

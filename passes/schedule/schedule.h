@@ -190,6 +190,8 @@ Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
 /* --- cpu_column.c --- */
 /* Whether a COLUMN part of so many terms goes by chunks of them; `first`: of their first axis. */
 bool column_in_chunks(int64_t first, int64_t terms, int64_t columns);
+/* What the sums among the roots begin with. */
+void column_identity(KernelBuild *b, const RootList *roots, RootList *init);
 
 /* --- cpu_spelled.c --- */
 /* Of a COLUMN part: what is left to be done when loops of their own have made what it stores on the
@@ -232,6 +234,19 @@ int nest_taps_loops(const KernelBuild *b, const Turns *turns, const Radix *v,
  * nothing done, where that does not fit. */
 bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *turns, const int *tap,
                int n, int last, const RootList *first, const RootList *roots);
+
+/* --- cpu_inner.c --- */
+/* The places of a window, and the vector at each. */
+typedef struct {
+    const int *tap;
+    int n, last;
+    bool begins; /* each place of the picture is a sum over them, which begins there */
+} WindowAxes;
+
+/* Loops over the `n` axes of a picture, one or two, whose windows read their operand where it lies:
+ * the places at its border apart. False: the operand has to be copied. */
+bool nest_inner(KernelBuild *b, const WindowAxes *w, StmtList *list, AxisSet scope,
+                const int *axis, int n, const RootList *roots);
 
 /* --- cpu_running.c --- */
 /* The sum behind `old` and `term`, and in `lost` (whose place is set) what it loses. */

@@ -13,7 +13,7 @@ gaps() {
     for threads in 1 3; do
         OMP_NUM_THREADS=$threads "$scratch/$name" gaps >"$scratch/out" 2>"$scratch/err" || fail "$name" "$(head -n 1 "$scratch/err")"
         for size in few line lines many long beside all rows odd turned \
-            ring second third tall wide spread single apart stepped both placed uneven third_placed slim; do
+            ring second third tall wide spread single apart stepped both placed uneven third_placed slim broad; do
             grep -qx "$size \[3\] = 0 0 0" "$scratch/out" && pass || fail "$name, $size, $threads threads" "$(grep "^$size " "$scratch/out")"
         done
     done
@@ -35,11 +35,16 @@ usually "places of 1 KiB are further apart" grep -qE 'halo_own\[i_[0-9]+ \* 272 
 # Windows that share few places have the loop over pieces of the channels inside of that over places.
 grep -A 1 'for (int64_t r_3 = 0; r_3 < 4; r_3++)' "$scratch/depthwise.c" >"$scratch/places"
 usually "windows at a step go by places" grep -q 'for (int64_t c = 0; c < 8; c++)' "$scratch/places"
-# Those whose operand is near at hand read it where it lies, with the places at its border apart.
-awk '/^MD_NOINLINE void/ { kernel = "" } { kernel = kernel $0 "\n" }
-    /^}/ { if (kernel ~ /r_4 < 1; r_4/ && kernel ~ /MD_UNROLL/ && kernel !~ /halo/) { n++ } kernel = "" } END { print n + 0 }' "$scratch/depthwise.c" >"$scratch/placed"
-placed=$(cat "$scratch/placed")
-usually "in place: $placed loops read no copy" [ "$placed" -ge 2 ]
+# Those whose operand is near at hand read it where it lies, with the places at its border apart: forward, and by
+# the numbers, whose sums of a chunk of samples are partial ones.
+in_place() {
+    awk -v sums="$1" '/^MD_NOINLINE void/ { kernel = "" } { kernel = kernel $0 "\n" }
+        /^}/ { if (kernel ~ /r_[0-9]+ < 1; r_/ && kernel ~ /MD_UNROLL/ && kernel !~ /halo/ && (kernel ~ /RESTRICT partial/) == sums) { n++ } kernel = "" }
+        END { print n + 0 }' "$scratch/depthwise.c"
+}
+placed=$(in_place 0) sums=$(in_place 1)
+usually "in place: $placed loops read no copy" [ "$placed" -ge 3 ]
+usually "in place: $sums loops of sums read no copy" [ "$sums" -ge 3 ]
 gaps native $CC -O1 -march=native -ffp-contract=off -fopenmp
 gaps plain $CC -O1 -ffp-contract=off -fopenmp -DMD_VBYTES=0
 summary depthwise

@@ -297,6 +297,21 @@ static void test_asks_in_turn(void **state) {
     }
 }
 
+/* What is made of the sums of windows reads another tensor line by line: the windows ask for its
+ * next line, too. */
+static void test_asks_behind(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    const Shape shape = shape_of(
+        "entry f(x: [24, 32, 32, 64], w: [3, 3, 64], m: [24, 32, 32, 64], p: [64]) {\n"
+        "    z = max(x, 0);\n    y[b, i < 32, j < 32, c] = sum[p < 3, q < 3] "
+        "(z[b, i + p - 1, j + q - 1, c] else 0) * w[p, q, c];\n"
+        "    o[b, i, j, c] = select(m[b, i, j, c] > p[c], y[b, i, j, c], 0);\n    return o;\n}\n",
+        &target_cpu);
+    assert_int_equal(shape.own, 3 * 34 * 64 + 32 * 64); /* lines of the copy, and one of sums */
+    assert_int_equal(shape.most_ahead, 2);
+}
+
 /* The elements of a sample's copy that are there at a time, for windows of `k` x `k`. */
 static int64_t own_of(int k, int stride, int dilation) {
     char text[512];
@@ -322,29 +337,37 @@ static void test_lines(void **state) {
 
 /* The gradient by a window's numbers keeps its sums in registers along a line of many places, and a
  * window's lines are there at a time; along short lines, or where a window fills the first-level
- * cache, through the whole picture. */
+ * cache, through the whole picture. Windows that share little have no copy of values that are
+ * little work. */
 static void test_lines_of_sums(void **state) {
     (void)state;
     needs_usual_sizes();
     const struct {
         int side, channels, step;
-        bool lines;
-    } of[] = {{16, 128, 1, true}, {16, 64, 2, true}, {8, 128, 1, false}, {16, 128, 2, false}};
-    for (int i = 0; i < 4; i++) {
+        const char *made;
+        int lines;
+    } of[] = {{16, 128, 1, "max(x[b, i, j, c], 0)", 3},
+              {16, 64, 2, "max((x[b, i, j, c] - m[c]) * r[c] + a[c], 0)", 3},
+              {8, 128, 1, "max(x[b, i, j, c], 0)", 10},
+              {16, 128, 2, "max((x[b, i, j, c] - m[c]) * r[c] + a[c], 0)", 33},
+              {16, 64, 2, "max(x[b, i, j, c], 0)", 0},
+              {16, 128, 2, "max(x[b, i, j, c], 0)", 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char text[512];
         const int side = of[i].side, c = of[i].channels, step = of[i].step;
         snprintf(text, sizeof text,
-                 "entry f(x: [32, %d, %d, %d], w: [3, 3, %d]) {\n    z = max(x, 0);\n"
+                 "entry f(x: [32, %d, %d, %d], w: [3, 3, %d], m: [%d], r: [%d], a: [%d]) {\n"
+                 "    z[b, i, j, c] = %s;\n"
                  "    y[b, i < %d, j < %d, c] = sum[p, q] (z[b, %d * i + p - 1, %d * j + q - 1, c] "
                  "else 0) * w[p, q, c];\n    return grad(sum(y^3), w);\n}\n",
-                 side * step, side * step, c, c, side, side, step, step);
+                 side * step, side * step, c, c, c, c, c, of[i].made, side, side, step, step);
         Dumped m;
         const Program *p = compiled_target(&m, text, &target_cpu);
         assert_non_null(p);
         const ProgramEntry *e = p->entry.at[p->entry.count - 1];
         assert_int_equal(e->step.count, 2); /* the cotangent, and the gradient */
         const int64_t own = own_in(e->step.at[1]->kernel);
-        assert_int_equal(own == 3 * (step * (side - 1) + 3) * c, of[i].lines);
+        assert_int_equal(own, of[i].lines * (step * (side - 1) + 3) * c);
         dumped_done(&m);
     }
 }
@@ -561,6 +584,7 @@ int main(void) {
         cmocka_unit_test(test_ahead),
         cmocka_unit_test(test_slices),
         cmocka_unit_test(test_asks_in_turn),
+        cmocka_unit_test(test_asks_behind),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_lines_of_sums),
         cmocka_unit_test(test_slices_of_sums),
