@@ -133,8 +133,9 @@ void vjp_exp(Sweep *s, Node *n, Node *u) {
     sweep_give(s, n, 0, mul(s, u, sweep_value(s, n)));
 }
 
+/* Not the value plus 1, which has no digits left where the exponential is small. */
 void vjp_expm1(Sweep *s, Node *n, Node *u) {
-    sweep_give(s, n, 0, mul(s, u, add(s, sweep_value(s, n), number(s, u, 1))));
+    sweep_give(s, n, 0, mul(s, u, node_map1(s->g, OP_EXP, x_of(s, n, 0))));
 }
 
 void vjp_log(Sweep *s, Node *n, Node *u) {
@@ -181,10 +182,11 @@ void vjp_acos(Sweep *s, Node *n, Node *u) {
     sweep_give(s, n, 0, neg(s, mul(s, u, arc_slope(s, x_of(s, n, 0)))));
 }
 
-/* By both over the square of the distance; 0/0 at the origin, where there is no slope. */
+/* By both over the square of the distance; 0 at the origin, where there is no slope. */
 void vjp_atan2(Sweep *s, Node *n, Node *u) {
-    Node *y = x_of(s, n, 0), *x = x_of(s, n, 1);
-    Node *part = divide(s, u, add(s, mul(s, y, y), mul(s, x, x)));
+    Node *y = x_of(s, n, 0), *x = x_of(s, n, 1), *square = add(s, mul(s, y, y), mul(s, x, x));
+    Node *none = node_map2(s->g, OP_EQ, square, number(s, square, 0));
+    Node *part = divide(s, u, node_select(s->g, none, number(s, square, 1), square));
     if (sweep_wants(s, n, 0)) {
         sweep_give(s, n, 0, mul(s, part, x));
     }
