@@ -23,10 +23,6 @@ static const Stmt *vector_of(const Stmt *loop) {
     return loop;
 }
 
-static int64_t lanes_of(const Style *s, const Stmt *vector) {
-    return vector->begin ? vector->span : s->k->axis[vector->axis].extent;
-}
-
 static bool along(const Stmt *loop, const Stmt *store) {
     return store->index->axes >> loop->axis & 1;
 }
@@ -38,15 +34,12 @@ static const Stmt *store_in(const Stmt *st) {
     return st;
 }
 
-/* The lanes of a vector loop by a constant number of turns: gcc makes a loop of one element each of
- * copies that it thinks may be of any length. */
+/* The lanes of a vector loop, of which there are a constant number. */
 static void copy_lanes(Style *s, const Stmt *vector) {
-    const char *lane = s->axis[vector->axis], *at = vector->begin ? style_name(s, "l") : lane;
-    line(s, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", at, at, lanes_of(s, vector), at);
+    const char *lane = s->axis[vector->axis];
+    line(s, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", lane, lane,
+         s->k->axis[vector->axis].extent, lane);
     s->depth++;
-    if (vector->begin) {
-        line(s, "const int64_t %s = %s + %s;", lane, index_text(s, vector->begin), at);
-    }
     list_print(s, &vector->body);
     s->depth--;
     line(s, "}");
@@ -70,7 +63,7 @@ static void held_copy(Style *s, const Stmt *loop, int way) {
 void held_open(Style *s, const Stmt *loop) {
     Arena *arena = s->out->arena;
     const Stmt *vector = vector_of(loop), *store = store_in(vector);
-    const int64_t lanes = loop->simd ? 1 : lanes_of(s, vector);
+    const int64_t lanes = loop->simd ? 1 : s->k->axis[vector->axis].extent;
     int64_t count = lanes;
     const char *flat = NULL;
     for (const Stmt *at = last_of(vector); at->kind == STMT_FOR; at = last_of(at)) {
@@ -81,16 +74,13 @@ void held_open(Style *s, const Stmt *loop) {
             flat = flat ? str_printf(arena, "(%s * %" PRId64 " + %s)", flat, extent, name) : name;
         }
     }
-    if (store->kind != STMT_STORE || !flat) {
+    if (store->kind != STMT_STORE || !flat || vector->begin) {
         BUG("nothing is held");
     }
     const char *name = style_name(s, "held");
     line(s, "%s %s[%" PRId64 "];", elem_c_name(store->arg->elem), name, count);
-    const char *first =
-        vector->begin ? str_printf(arena, " - %s", index_text(s, vector->begin)) : "";
-    const char *lane = loop->simd ? ""
-                                  : str_printf(arena, " * %" PRId64 " + %s%s", lanes,
-                                               s->axis[vector->axis], first);
+    const char *lane =
+        loop->simd ? "" : str_printf(arena, " * %" PRId64 " + %s", lanes, s->axis[vector->axis]);
     const Stmt *begins = loop->simd ? store_in(vector->body.at[0]) : store;
     s->held = (Held){.store = store, .place = str_printf(arena, "%s[%s%s]", name, flat, lane)};
     if (begins->kind == STMT_STORE && begins != store && begins->add == OP_CONST) {

@@ -165,6 +165,17 @@ typedef struct {
     RootList first, roots;
 } Window;
 
+/* Roots at place `at` of an axis. False: one is not known there. */
+static bool window_at(KernelBuild *b, Window *w, int axis, const Index *at) {
+    const RootList first = w->first, roots = w->roots;
+    w->first = w->roots = (RootList){0};
+    if (!roots_at(b, &first, axis, at, &w->first) || !roots_at(b, &roots, axis, at, &w->roots)) {
+        return false;
+    }
+    bind_uses(b, &w->roots);
+    return true;
+}
+
 /* Every `places` turns are one, with as many sums. False: a root is not known at such a place. */
 static bool side_by_side(KernelBuild *b, Window *w, Turn *turn, int64_t places) {
     IndexTable *t = &b->k->index;
@@ -173,19 +184,28 @@ static bool side_by_side(KernelBuild *b, Window *w, Turn *turn, int64_t places) 
     turn->trip /= places;
     const Index *at = index_scale(t, kernel_axis_index(b->k, turn->axis), places);
     at = index_add(t, at, kernel_axis_index(b->k, place));
-    const RootList first = w->first, roots = w->roots;
-    w->first = w->roots = (RootList){0};
     w->row[w->n++] = place;
     w->beside = 1;
-    if (!roots_at(b, &first, axis, at, &w->first) || !roots_at(b, &roots, axis, at, &w->roots)) {
-        return false;
-    }
-    bind_uses(b, &w->roots);
-    return true;
+    return window_at(b, w, axis, at);
+}
+
+/* Vectors along *last are made piece by piece, of `lanes` elements; gives the axis of the pieces.
+ * These have an axis of their own, and become *last: gcc takes a loop of one register for one of
+ * any number of turns where it does not begin at 0, and keeps nothing around it in registers. -1: a
+ * root is not known at such a place. */
+static int by_pieces(KernelBuild *b, Window *w, int *last, int64_t lanes) {
+    IndexTable *t = &b->k->index;
+    const int piece = kernel_axis(b->k, b->k->axis[*last].extent / lanes, "c");
+    const int lane = kernel_axis(b->k, lanes, "l");
+    const Index *at = index_scale(t, kernel_axis_index(b->k, piece), lanes);
+    at = index_add(t, at, kernel_axis_index(b->k, lane));
+    const bool fits = window_at(b, w, *last, at);
+    *last = lane;
+    return fits ? piece : -1;
 }
 
 /* The lines that a turn of `loop` asks for, later ones along `axis`, and what it begins with. */
-static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int last, int piece,
+static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int last,
                       int64_t lanes) {
     const Root *root = &w->roots.at[0];
     Ahead ahead = {b, w->row, w->n - w->beside, axis, last, lanes, &loop->ahead};
@@ -195,7 +215,6 @@ static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int
         ask_for(&ahead, root->arg, root->index);
     }
     const Index *begin = index_const(&b->k->index, 0);
-    begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
     for (int i = 0; i < loop->ahead.count; i++) {
         loop->ahead.at[i].at = index_subst(&b->k->index, loop->ahead.at[i].at, last, begin);
     }
@@ -265,10 +284,12 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         return false;
     }
     const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
-    const int piece = extent > lanes ? kernel_axis(b->k, extent / lanes, "c") : -1;
-    const bool by_places =
-        piece >= 0 && places == 1 && (first || b->work->in_place) &&
-        goes_by_places(b, turn, tap[n - 1], &w.roots);
+    const int piece = extent > lanes ? by_pieces(b, &w, &last, lanes) : -1;
+    if (extent > lanes && piece < 0) {
+        return false;
+    }
+    const bool by_places = piece >= 0 && places == 1 && (first || b->work->in_place) &&
+                           goes_by_places(b, turn, tap[n - 1], &w.roots);
     if (piece >= 0) {
         list = by_places ? list : nest_loops(b, list, &piece, 1, false);
         scope |= (AxisSet)1 << piece;
@@ -288,10 +309,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         loop = loop->body.at[loop->body.count - 1];
     }
     loop = by_places ? loop->body.at[loop->body.count - 1] : loop;
-    ask_ahead(b, &w, loop, turn->axis, last, piece, lanes);
-    if (piece >= 0) {
-        nest_piece(b, vector, piece, lanes);
-    }
+    ask_ahead(b, &w, loop, turn->axis, last, lanes);
     vector->held = w.beside;
     return true;
 }

@@ -46,6 +46,18 @@ static AxisSet rolled(const StmtList *list) {
     return set;
 }
 
+/* Does an index go on by whole places, and else stay inside of one? */
+static bool inside_place(const Kernel *k, const Index *index, int64_t place) {
+    int64_t stride, most = 0;
+    for (int a = 0; a < k->naxis; a++) {
+        if (!index_stride(index, a, &stride)) {
+            return false;
+        }
+        most += stride % place == 0 ? 0 : stride < 0 ? place : stride * (k->axis[a].extent - 1);
+    }
+    return index->base >= 0 && index->base % place + most < place;
+}
+
 /* How places lie: from one to the next the least stride above 1 of the loop that makes them. */
 static void find_places(Lines *l, const Index *made, const Index *read) {
     Kernel *k = l->k;
@@ -55,12 +67,8 @@ static void find_places(Lines *l, const Index *made, const Index *read) {
             place = stride;
         }
     }
-    bool fits = l->line % place == 0 && place * (int64_t)elem_bytes(l->arg->elem) % SETS == 0;
-    for (int a = 0; a < k->naxis && fits; a++) {
-        fits = index_stride(made, a, &stride) && (stride <= 1 || stride % place == 0) &&
-               index_stride(read, a, &stride) &&
-               (stride == 0 || stride == 1 || stride % place == 0);
-    }
+    bool fits = l->line % place == 0 && place * (int64_t)elem_bytes(l->arg->elem) % SETS == 0 &&
+                inside_place(k, made, place) && inside_place(k, read, place);
     l->place = place;
     l->gap = fits ? MD_ALIGN / (int64_t)elem_bytes(l->arg->elem) : 0;
 }
