@@ -74,7 +74,7 @@ void held_open(Style *s, const Stmt *loop) {
             flat = flat ? str_printf(arena, "(%s * %" PRId64 " + %s)", flat, extent, name) : name;
         }
     }
-    if (store->kind != STMT_STORE || !flat || vector->begin) {
+    if (store->kind != STMT_STORE || !flat || (vector->begin && !loop->simd)) {
         BUG("nothing is held");
     }
     const char *name = style_name(s, "held");

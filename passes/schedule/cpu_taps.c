@@ -191,11 +191,15 @@ static bool side_by_side(KernelBuild *b, Window *w, Turn *turn, int64_t places) 
 
 /* Vectors along *last are made piece by piece, of `lanes` elements; gives the axis of the pieces.
  * These have an axis of their own, and become *last: gcc takes a loop of one register for one of
- * any number of turns where it does not begin at 0, and keeps nothing around it in registers. -1: a
- * root is not known at such a place. */
+ * any number of turns where it does not begin at 0, and keeps nothing around it in registers. Sums
+ * side by side are left as they are: they need the registers. -1: a root is not known at such a
+ * place. */
 static int by_pieces(KernelBuild *b, Window *w, int *last, int64_t lanes) {
     IndexTable *t = &b->k->index;
     const int piece = kernel_axis(b->k, b->k->axis[*last].extent / lanes, "c");
+    if (w->beside) {
+        return piece;
+    }
     const int lane = kernel_axis(b->k, lanes, "l");
     const Index *at = index_scale(t, kernel_axis_index(b->k, piece), lanes);
     at = index_add(t, at, kernel_axis_index(b->k, lane));
@@ -205,7 +209,7 @@ static int by_pieces(KernelBuild *b, Window *w, int *last, int64_t lanes) {
 }
 
 /* The lines that a turn of `loop` asks for, later ones along `axis`, and what it begins with. */
-static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int last,
+static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int last, int piece,
                       int64_t lanes) {
     const Root *root = &w->roots.at[0];
     Ahead ahead = {b, w->row, w->n - w->beside, axis, last, lanes, &loop->ahead};
@@ -214,7 +218,9 @@ static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int
     if (w->first.count > 0) { /* stored for the first time: a store waits for its line, too */
         ask_for(&ahead, root->arg, root->index);
     }
-    const Index *begin = index_const(&b->k->index, 0);
+    const bool begins = w->beside && piece >= 0;
+    const Index *begin = begins ? kernel_axis_index(b->k, piece) : index_const(&b->k->index, 0);
+    begin = index_scale(&b->k->index, begin, lanes);
     for (int i = 0; i < loop->ahead.count; i++) {
         loop->ahead.at[i].at = index_subst(&b->k->index, loop->ahead.at[i].at, last, begin);
     }
@@ -309,7 +315,10 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         loop = loop->body.at[loop->body.count - 1];
     }
     loop = by_places ? loop->body.at[loop->body.count - 1] : loop;
-    ask_ahead(b, &w, loop, turn->axis, last, lanes);
+    ask_ahead(b, &w, loop, turn->axis, last, piece, lanes);
+    if (w.beside && piece >= 0) {
+        nest_piece(b, vector, piece, lanes);
+    }
     vector->held = w.beside;
     return true;
 }

@@ -14,8 +14,9 @@ MD_NOINLINE void depthwise_beside_f_out_2_loop(float *MD_RESTRICT out, const flo
         const int64_t r_2 = at % 12;
         for (int64_t c_2 = 0; c_2 < 2; c_2++) {
             for (int64_t c = 0; c < 2; c++) {
+                const int64_t j_end = c_2 * 16 + 16;
                 MD_IVDEP
-                for (int64_t l = 0; l < 16; l++) {
+                for (int64_t j = c_2 * 16; j < j_end; j++) {
                     float held[6];
                     MD_UNROLL(8)
                     for (int64_t p = 0; p < 6; p++) {
@@ -27,13 +28,13 @@ MD_NOINLINE void depthwise_beside_f_out_2_loop(float *MD_RESTRICT out, const flo
                         for (int64_t k_2 = 0; k_2 < 5; k_2++) {
                             MD_UNROLL(8)
                             for (int64_t p = 0; p < 6; p++) {
-                                held[p] = md_madf(x[r * 8192 + r_2 * 512 + k * 512 + k_2 * 32 + c * 192 + p * 32 + c_2 * 16 + l], w[k * 160 + k_2 * 32 + c_2 * 16 + l], held[p]);
+                                held[p] = md_madf(x[r * 8192 + r_2 * 512 + k * 512 + k_2 * 32 + j + c * 192 + p * 32], w[k * 160 + k_2 * 32 + j], held[p]);
                             }
                         }
                     }
                     MD_UNROLL(8)
                     for (int64_t p = 0; p < 6; p++) {
-                        out[r * 4608 + r_2 * 384 + c * 192 + p * 32 + c_2 * 16 + l] = held[p];
+                        out[r * 4608 + r_2 * 384 + j + c * 192 + p * 32] = held[p];
                     }
                 }
             }
