@@ -189,23 +189,15 @@ static bool side_by_side(KernelBuild *b, Window *w, Turn *turn, int64_t places) 
     return window_at(b, w, axis, at);
 }
 
-/* Vectors along *last are made piece by piece, of `lanes` elements; gives the axis of the pieces.
- * These have an axis of their own, and become *last: gcc takes a loop of one register for one of
- * any number of turns where it does not begin at 0, and keeps nothing around it in registers. Sums
- * side by side are left as they are: they need the registers. -1: a root is not known at such a
- * place. */
-static int by_pieces(KernelBuild *b, Window *w, int *last, int64_t lanes) {
+/* Pieces of the vectors along *last, of `lanes` elements, get an axis of their own, which *last
+ * becomes: gcc takes a loop of one register for one of any number of turns where it does not begin
+ * at 0, and keeps nothing around it in registers. False: a root is not known at such a place. */
+static bool piece_apart(KernelBuild *b, Window *w, int *last, int piece, int64_t lanes) {
     IndexTable *t = &b->k->index;
-    const int piece = kernel_axis(b->k, b->k->axis[*last].extent / lanes, "c");
-    if (w->beside) {
-        return piece;
-    }
-    const int lane = kernel_axis(b->k, lanes, "l");
+    const int lane = kernel_axis(b->k, lanes, "l"), axis = *last;
     const Index *at = index_scale(t, kernel_axis_index(b->k, piece), lanes);
-    at = index_add(t, at, kernel_axis_index(b->k, lane));
-    const bool fits = window_at(b, w, *last, at);
     *last = lane;
-    return fits ? piece : -1;
+    return window_at(b, w, axis, index_add(t, at, kernel_axis_index(b->k, lane)));
 }
 
 /* The lines that a turn of `loop` asks for, later ones along `axis`, and what it begins with. */
@@ -218,9 +210,8 @@ static void ask_ahead(KernelBuild *b, const Window *w, Stmt *loop, int axis, int
     if (w->first.count > 0) { /* stored for the first time: a store waits for its line, too */
         ask_for(&ahead, root->arg, root->index);
     }
-    const bool begins = w->beside && piece >= 0;
-    const Index *begin = begins ? kernel_axis_index(b->k, piece) : index_const(&b->k->index, 0);
-    begin = index_scale(&b->k->index, begin, lanes);
+    const Index *begin = index_const(&b->k->index, 0);
+    begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
     for (int i = 0; i < loop->ahead.count; i++) {
         loop->ahead.at[i].at = index_subst(&b->k->index, loop->ahead.at[i].at, last, begin);
     }
@@ -290,12 +281,14 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         return false;
     }
     const int64_t lanes = taps <= TAPS_TWICE && extent % (2 * wide) == 0 ? 2 * wide : wide;
-    const int piece = extent > lanes ? by_pieces(b, &w, &last, lanes) : -1;
-    if (extent > lanes && piece < 0) {
-        return false;
-    }
+    const int piece = extent > lanes ? kernel_axis(b->k, extent / lanes, "c") : -1;
     const bool by_places = piece >= 0 && places == 1 && (first || b->work->in_place) &&
                            goes_by_places(b, turn, tap[n - 1], &w.roots);
+    /* Sums side by side need all registers, and whole places are loaded again anyway. */
+    const bool apart = piece >= 0 && !w.beside && !by_places;
+    if (apart && !piece_apart(b, &w, &last, piece, lanes)) {
+        return false;
+    }
     if (piece >= 0) {
         list = by_places ? list : nest_loops(b, list, &piece, 1, false);
         scope |= (AxisSet)1 << piece;
@@ -315,8 +308,8 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
         loop = loop->body.at[loop->body.count - 1];
     }
     loop = by_places ? loop->body.at[loop->body.count - 1] : loop;
-    ask_ahead(b, &w, loop, turn->axis, last, piece, lanes);
-    if (w.beside && piece >= 0) {
+    ask_ahead(b, &w, loop, turn->axis, last, apart ? -1 : piece, lanes);
+    if (piece >= 0 && !apart) {
         nest_piece(b, vector, piece, lanes);
     }
     vector->held = w.beside;
