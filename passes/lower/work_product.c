@@ -54,14 +54,16 @@ static int64_t cost_of(const WorkBuild *b, const Node *x, int64_t most) {
 }
 
 /* Do windows read each element of the copy `x` so few times, and is it so little work, that it need
- * not be made? Only where the places of a window are summed. */
+ * not be made? Only where the places of a window are summed, or each place adds to all sums of one,
+ * whose loads and stores leave time for more. */
 static bool reads_in_place(const WorkBuild *b, int k, const Node *x) {
-    enum { READS = TUNED(3, 64), WORK = TUNED(3, 64) };
+    enum { READS = TUNED(3, 64), WORK = TUNED(3, 64), WORK_OF_SUMS = TUNED(8, 64) };
     const Node *node = b->unit->atom.at[0];
     const int64_t read = type_count(*node->in[k]->type), terms = fold_count(node);
+    const int64_t work = type_count(*node->type) < terms ? WORK_OF_SUMS : WORK;
     return x->op == OP_PAD && x->attr->border == BORDER_VALUE && x->attr->value == 0 &&
            b->l->target->thread_row && read < READS * type_count(*x->type) &&
-           type_count(*node->type) * terms == read && cost_of(b, x->in[0], WORK) < WORK;
+           type_count(*node->type) * terms == read && cost_of(b, x->in[0], work) < work;
 }
 
 /* The copies that the product makes for itself: by its schedule, or each as a part in front of it,

@@ -342,32 +342,30 @@ static void test_lines(void **state) {
 static void test_lines_of_sums(void **state) {
     (void)state;
     needs_usual_sizes();
+    const char *little = "max(x[b, i, j, c], 0)";
+    const char *norm = "max((x[b, i, j, c] - m[c]) * r[c] + a[c], 0)";
     const struct {
-        int side, channels, step;
+        int side, channels, window, step;
         const char *made;
         int lines;
-    } of[] = {{16, 128, 1, "max(x[b, i, j, c], 0)", 3},
-              {16, 64, 2, "max((x[b, i, j, c] - m[c]) * r[c] + a[c], 0)", 3},
-              {8, 128, 1, "max(x[b, i, j, c], 0)", 10},
-              {16, 128, 2, "max((x[b, i, j, c] - m[c]) * r[c] + a[c], 0)", 33},
-              {16, 64, 2, "max(x[b, i, j, c], 0)", 0},
-              {16, 128, 2, "max(x[b, i, j, c], 0)", 0}};
+    } of[] = {{16, 128, 3, 1, little, 3}, {16, 32, 4, 2, little, 4}, {8, 128, 3, 1, little, 10},
+              {16, 64, 4, 2, little, 34}, {16, 64, 3, 2, little, 0}, {16, 128, 3, 2, norm, 0}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         char text[512];
-        const int side = of[i].side, c = of[i].channels, step = of[i].step;
+        const int side = of[i].side, c = of[i].channels, step = of[i].step, k = of[i].window;
         snprintf(text, sizeof text,
-                 "entry f(x: [32, %d, %d, %d], w: [3, 3, %d], m: [%d], r: [%d], a: [%d]) {\n"
+                 "entry f(x: [32, %d, %d, %d], w: [%d, %d, %d], m: [%d], r: [%d], a: [%d]) {\n"
                  "    z[b, i, j, c] = %s;\n"
                  "    y[b, i < %d, j < %d, c] = sum[p, q] (z[b, %d * i + p - 1, %d * j + q - 1, c] "
                  "else 0) * w[p, q, c];\n    return grad(sum(y^3), w);\n}\n",
-                 side * step, side * step, c, c, c, c, c, of[i].made, side, side, step, step);
+                 side * step, side * step, c, k, k, c, c, c, c, of[i].made, side, side, step, step);
         Dumped m;
         const Program *p = compiled_target(&m, text, &target_cpu);
         assert_non_null(p);
         const ProgramEntry *e = p->entry.at[p->entry.count - 1];
         assert_int_equal(e->step.count, 2); /* the cotangent, and the gradient */
         const int64_t own = own_in(e->step.at[1]->kernel);
-        assert_int_equal(own, of[i].lines * (step * (side - 1) + 3) * c);
+        assert_int_equal(own, of[i].lines * (step * (side - 1) + k) * c);
         dumped_done(&m);
     }
 }
