@@ -18,7 +18,7 @@ enum {
     TAPS_LEAST = 4,             /* fewer are soon loaded and stored */
     TAP_TURNS = 8,              /* most along one axis: what MD_UNROLL writes out */
     TURNS_LEAST = TUNED(4, 2),  /* of the loop that shares them */
-    NEAR = TUNED(1 << 17, 64),  /* bytes of all turns of two loops, which both share them, */
+    NEAR = TUNED(1 << 18, 64),  /* bytes of all turns of two loops, which both share them, */
     LINES = TUNED(1 << 15, 64), /* unless the lines of a window are less, */
     TURNS_MANY = TUNED(16, 4),  /* and so many turns go along one of them */
     PLACES = TUNED(8, 3),       /* most sums of a window side by side, */
