@@ -257,8 +257,8 @@ static void test_ahead(void **state) {
 }
 
 /* The copy with a border is a sample for each thread: one loop over samples makes and multiplies
- * each, and asks for what the next one is made of and for where the result goes. Not of zeros, which
- * windows of small odd sizes read in place. */
+ * each, and asks for what the next one is made of and for where the result goes. Its border is not
+ * of zeros, which windows of small odd sizes read in place. */
 static void test_slices(void **state) {
     (void)state;
     const char *text =
