@@ -122,7 +122,7 @@ static bool join(Join *j) {
     if (lines > 0) {
         j->slice = lines;
     } else {
-        ask_for_next(k, j->scratch, both, &first, &second);
+        ask_for_next(k, j->scratch, both, &first, &second); /* each for what the other one reads */
         ask_for_next(k, j->scratch, both, &second, &first);
     }
     return true;
