@@ -18,6 +18,13 @@ AxisSet axes_with(AxisSet set, const int *axis, int n) {
     return set;
 }
 
+AxisSet turns_with(AxisSet set, const Turns *turns) {
+    for (int i = 0; i < turns->n; i++) {
+        set |= (AxisSet)1 << turns->at[i].axis;
+    }
+    return set;
+}
+
 /* Loads under a choice are bound in front of it: a C compiler may not make a load that the source
  * makes only sometimes, and then cannot vectorise; ours are always inside. */
 static void force_loads(KernelBuild *b, const Expr *e) {

@@ -119,9 +119,7 @@ static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet
     const int around = nest_taps_around(b, &turns->at[turns->n - 1], c->v->axis, n - 1, roots);
     StmtList *inner = nest_turns(b, nest_loops(b, list, c->v->axis, around, false), &outer);
     scope = axes_with(scope, c->v->axis, around);
-    for (int i = 0; i < outer.n; i++) {
-        scope |= (AxisSet)1 << outer.at[i].axis;
-    }
+    scope = turns_with(scope, &outer);
     if (!nest_taps(b, inner, scope, &shared, c->v->axis + around, n - 1 - around, c->v->axis[n - 1],
                    NULL, roots)) {
         list->count = before;
@@ -147,10 +145,7 @@ static bool column_sums_in_place(KernelBuild *b, const Column *c, StmtList *list
     const WindowAxes w = {c->v->axis, n - 1, c->v->axis[n - 1], false};
     const int picture[2] = {last[0].axis, last[1].axis};
     list = nest_turns(b, list, &outer);
-    for (int i = 0; i < outer.n; i++) {
-        scope |= (AxisSet)1 << outer.at[i].axis;
-    }
-    return nest_inner(b, &w, list, scope, picture, 2, roots);
+    return nest_inner(b, &w, list, turns_with(scope, &outer), picture, 2, roots);
 }
 
 /* The terms of one level, each added to its root. */
@@ -185,8 +180,8 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     }
     StmtList *inner = nest_turns(b, list, turns);
     Stmt *row = NULL;
+    scope = turns_with(scope, turns);
     for (int i = 0; i < turns->n; i++) {
-        scope |= (AxisSet)1 << axis[i];
         const StmtList *at = row ? &row->body : list;
         row = at->at[at->count - 1];
     }
@@ -207,9 +202,7 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     IndexTable *t = &b->k->index;
     const Turns *turns = &sum->level[level];
     StmtList *body = nest_turns(b, list, turns);
-    for (int i = 0; i < turns->n; i++) {
-        scope |= (AxisSet)1 << turns->at[i].axis;
-    }
+    scope = turns_with(scope, turns);
     const Index *at = radix_flat(b->k, c->v);
     if (c->piece_span > 0) {
         at = index_add(t, at, index_scale(t, kernel_axis_index(b->k, c->piece), -c->piece_span));
@@ -265,10 +258,9 @@ static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet
 }
 
 /* Windows that read their operand where it lies. False: the operand has to be copied. */
-static bool column_in_place(KernelBuild *b, const Column *c, const RootList *roots,
-                            bool parallel) {
+static bool column_in_place(KernelBuild *b, const Column *c, const RootList *roots, bool parallel) {
     const int n = space_axes(c->g);
-    if (n < 3 || c->piece_span > 0 || space_axes(c->v) != 1 || roots->count != 1) {
+    if (n < 3 || c->piece_span > 0 || roots->count != 1) {
         return false;
     }
     const WindowAxes w = {c->f->axis, space_axes(c->f), c->v->axis[0], true};

@@ -55,15 +55,13 @@ static bool turns_between(KernelBuild *b, const RootList *roots, int *axis, int6
     return fits;
 }
 
-/* Places at a border as they come: those of the window one by one. */
+/* Places at a border as they come, behind what `first` stores: those of the window one by one. */
 static void border_places(KernelBuild *b, const WindowAxes *w, StmtList *list, AxisSet scope,
-                          const int *axis, int n, const RootList *roots) {
+                          const int *axis, int n, const RootList *first, const RootList *roots) {
     list = nest_loops(b, list, axis, n, false);
     scope = axes_with(scope, axis, n);
     if (w->begins) {
-        RootList init = {0};
-        column_identity(b, roots, &init);
-        nest_stage(b, list, scope, &w->last, 1, &init);
+        nest_stage(b, list, scope, &w->last, 1, first);
     }
     list = nest_loops(b, list, w->tap, w->n, false);
     scope = axes_with(scope, w->tap, w->n);
@@ -71,42 +69,35 @@ static void border_places(KernelBuild *b, const WindowAxes *w, StmtList *list, A
     nest_stage(b, list, scope, &w->last, 1, roots);
 }
 
-/* Those of a line that are not. */
-static bool inner_places(KernelBuild *b, const WindowAxes *w, StmtList *list, AxisSet scope,
-                         int axis, const RootList *roots) {
-    const Turns turn = turns_of(b, &axis, 1);
-    RootList init = {0};
-    if (w->begins) {
-        column_identity(b, roots, &init);
-    }
-    return nest_taps(b, list, scope, &turn, w->tap, w->n, w->last, w->begins ? &init : NULL, roots);
-}
-
-bool nest_inner(KernelBuild *b, const WindowAxes *w, StmtList *list, AxisSet scope,
-                const int *axis, int n, const RootList *roots) {
-    enum { MOST = 2 };
+bool nest_inner(KernelBuild *b, const WindowAxes *w, StmtList *list, AxisSet scope, const int *axis,
+                int n, const RootList *roots) {
     const Inner inner = inner_of(b, roots, axis[0]);
     const int64_t end[4] = {0, inner.from, inner.to, b->k->axis[axis[0]].extent};
-    if (inner.from >= inner.to || n > MOST || b->k->naxis + 6 * n > AXES_MAX) {
+    if (inner.from >= inner.to || b->k->naxis + 6 * n > AXES_MAX) {
         return false;
     }
     for (int i = 0; i < 3; i++) {
-        RootList part = {0};
-        int at[MOST] = {axis[0], n > 1 ? axis[1] : -1};
+        RootList part = {0}, first = {0};
+        int at[2] = {axis[0], n > 1 ? axis[1] : -1};
         if (end[i] == end[i + 1]) {
             continue;
         }
         if (!turns_between(b, roots, &at[0], end[i], end[i + 1], &part)) {
             return false;
         }
+        if (w->begins) {
+            column_identity(b, &part, &first);
+        }
         if (i != 1) {
-            border_places(b, w, list, scope, at, n, &part);
+            border_places(b, w, list, scope, at, n, &first, &part);
         } else if (n == 1) {
-            if (!inner_places(b, w, list, scope, at[0], &part)) {
+            const Turns turn = turns_of(b, at, 1);
+            if (!nest_taps(b, list, scope, &turn, w->tap, w->n, w->last, w->begins ? &first : NULL,
+                           &part)) {
                 return false;
             }
         } else {
-            StmtList *body = nest_loops(b, list, &at[0], 1, false);
+            StmtList *body = nest_loops(b, list, at, 1, false);
             if (!nest_inner(b, w, body, axes_with(scope, at, 1), at + 1, n - 1, &part)) {
                 return false;
             }

@@ -295,9 +295,7 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turns *aroun
     }
     const StmtList *outer = list;
     list = nest_turns(b, list, &turns);
-    for (int i = 0; i < turns.n; i++) {
-        scope |= (AxisSet)1 << turns.at[i].axis;
-    }
+    scope = turns_with(scope, &turns);
     list = by_places ? nest_loops(b, list, &piece, 1, false) : list;
     nest_lets(b, list, scope, &w.roots);
     Stmt *vector = nest_written_out(b, list, scope, last, w.row, w.n, first ? &w.first : NULL,

@@ -144,6 +144,7 @@ typedef struct {
 
 AxisSet root_axes(const Root *root);
 AxisSet axes_with(AxisSet set, const int *axis, int n); /* of both */
+AxisSet turns_with(AxisSet set, const Turns *turns);    /* the same */
 void nest_open(KernelBuild *b, const RootList *roots); /* counts uses; nothing is bound */
 void bind_uses(KernelBuild *b, const RootList *roots); /* counts those of other roots instead */
 /* The roots at one place of `axis`, which may be an index of others; false: some are not known. */
