@@ -507,7 +507,15 @@ bool input_is_ranged(const Entry *entry, const Slot *slot) {
     EntryKind kind = entry->kind;
     bool called = kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
     bool rows = kind == ENTRY_EVAL && slot == entry->rows_slot; /* the function looks itself */
-    return called && !rows && slot->lo < slot->hi && elem_is_int(slot->type.elem);
+    int64_t lo, hi;
+    input_range(slot, &lo, &hi);
+    return called && !rows && lo < hi && !elem_is_float(slot->type.elem);
+}
+
+void input_range(const Slot *slot, int64_t *lo, int64_t *hi) {
+    bool truth = slot->type.elem == TY_BOOL;
+    *lo = truth ? 0 : slot->lo;
+    *hi = truth ? 2 : slot->hi;
 }
 
 bool step_refuses(const Step *step) {

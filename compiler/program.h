@@ -289,8 +289,9 @@ bool buf_in_arena(const Buf *buf);   /* TEMP or WORK whose root is too */
 bool buf_owns_arena(const Buf *buf); /* it has bytes of the arena of its own */
 /* What `bytes` of a Buf take of the arena: rounded to the alignment, and its guard bands. */
 int64_t arena_room(const ProgramEntry *e, int64_t bytes);
-/* The input holds integers in a range that callers of the entry must keep to. */
+/* The input holds integers in a range that callers of the entry must keep to, or bools. */
 bool input_is_ranged(const Entry *entry, const Slot *slot);
+void input_range(const Slot *slot, int64_t *lo, int64_t *hi); /* lo..hi, of bools 0..2 */
 bool step_refuses(const Step *step);                /* STEP_RANGE, STEP_NEED */
 Step *step_new(Program *p, StepKind kind, Loc loc); /* a LOOP gets its index number */
 /* Merges with an access already there. */

@@ -405,12 +405,13 @@ static void print_copy(Text *out, const Step *step, const char *indent) {
 
 static void print_range(Text *out, const Emit *e, const Step *step, const char *indent) {
     const Slot *slot = step->src->slot;
-    int64_t count = type_count(slot->type);
+    int64_t count = type_count(slot->type), lo, hi;
+    input_range(slot, &lo, &hi);
     text_printf(out,
                 "%sMD_LAUNCH(md_outside<%s>, %" PRId64 ", %d, m->stream, md_status, %s, %" PRId64
                 ", %" PRId64 ", %" PRId64 ", %s_ERR_RANGE);\n",
                 indent, elem_c_name(slot->type.elem), blocks_of(count), THREADS, step->src->name,
-                count, slot->lo, slot->hi, e->upper);
+                count, lo, hi, e->upper);
 }
 
 static void print_push(Text *out, const Step *step, const char *indent) {

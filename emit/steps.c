@@ -15,9 +15,11 @@
 static void print_refusal(const Locals *names, const Step *step, Text *out, const char *indent) {
     const Slot *slot = step->kind == STEP_RANGE ? step->src->slot : step->cursor->slot;
     if (step->kind == STEP_RANGE) {
+        int64_t lo, hi;
+        input_range(slot, &lo, &hi);
         text_printf(out, "%sif (%s_outside_%s(%s, %lld, %lld, %lld)) {", indent, names->e->prefix,
                     elem_name(slot->type.elem), step->src->name, (long long)type_count(slot->type),
-                    (long long)slot->lo, (long long)slot->hi);
+                    (long long)lo, (long long)hi);
     } else {
         text_printf(out, "%sif (*%s < %lld) { /* ", indent, step->cursor->name,
                     (long long)step->least);

@@ -31,6 +31,8 @@ typedef struct {
     bool linear;  /* the mean over the turns is what all rows together give */
     bool moves;   /* it can be made behind the loop, of totals and of what does not differ */
     bool counts;  /* the same, of large totals too */
+    bool folded;  /* made of a fold over the rows that the train writes */
+    bool nested;  /* made of a total over such a fold, which is of the rows of one turn */
     int total;    /* -1: none */
     Node *moved;
 } Fact;
@@ -56,8 +58,9 @@ struct Accumulation {
     bool rows_known;   /* an input has an axis of rows */
     const Item *batch; /* the declared dim of it, if it has one */
     VEC(Total) total;
-    Fact *fact; /* by id; made when the body is complete */
-    bool whole; /* parts are totals */
+    VEC(const Node *) fold; /* over the rows, by the train; a layer may fold over a turn's */
+    Fact *fact;             /* by id; made when the body is complete */
+    bool whole;             /* parts are totals */
     VEC(Part) part;
     VEC(GradientSum) sum;
     VEC(const Ast *) later;
@@ -218,11 +221,23 @@ bool accumulate_rows(const Elab *e, Dim dim) {
     return a && (!a->rows_known || dim.batch != 0 || (dim.name && dim.name == a->batch));
 }
 
+static bool in_layer(const Frame *frame) {
+    while (frame && (!frame->item || frame->item->kind == AST_OP)) {
+        frame = frame->up;
+    }
+    return frame != NULL;
+}
+
 const Value *accumulate_fold(Elab *e, const char *name, const Value *v) {
     Accumulation *a = running(e->entry);
     bool mean = str_eq(name, "mean");
-    if (!elab_ok(v) || v->kind != V_TENSOR || v->node->region != a->loop->body ||
-        !(mean || str_eq(name, "sum"))) {
+    if (!elab_ok(v) || v->kind != V_TENSOR || v->node->region != a->loop->body) {
+        return v;
+    }
+    if (a->rows_known && !in_layer(e->frame)) {
+        VEC_PUSH(e->arena, &a->fold, v->node);
+    }
+    if (!(mean || str_eq(name, "sum"))) {
         return v;
     }
     for (int i = 0; i < a->total.count; i++) {
@@ -274,9 +289,21 @@ static bool is_linear(const Fact *fact, const Node *node) {
     return (node->op == OP_NEG || node->op == OP_CAST || node->op == OP_POINT) && x->linear;
 }
 
+static bool made_of_folds(const Fact *fact, const Node *node) {
+    bool made = false;
+    for (int i = 0; i < node->nin; i++) {
+        made = made || fact[node->in[i]->id].folded;
+    }
+    return made;
+}
+
 static void learn(Elab *e, Accumulation *a) {
     const Region *body = a->loop->body;
     Fact *fact = ARENA_ARRAY(e->scratch, Fact, body->node.count);
+    bool *fold = ARENA_ARRAY(e->scratch, bool, body->node.count);
+    for (int i = 0; i < a->fold.count; i++) {
+        fold[a->fold.at[i]->id] = true;
+    }
     for (int i = 0; i < body->node.count; i++) {
         const Node *node = body->node.at[i];
         bool same = node->op != OP_BODY_PARAM || loop_captured(a->loop->builder, node) ||
@@ -288,6 +315,7 @@ static void learn(Elab *e, Accumulation *a) {
             fact[i].differs = fact[i].differs || in->differs;
             fact[i].moves = fact[i].moves && in->moves;
             fact[i].counts = fact[i].counts && in->counts;
+            fact[i].nested = fact[i].nested || in->nested;
         }
         for (int k = 0; k < a->total.count; k++) {
             Total *total = &a->total.at[k];
@@ -299,6 +327,11 @@ static void learn(Elab *e, Accumulation *a) {
         const Total *total = fact[i].total >= 0 ? &a->total.at[fact[i].total] : NULL;
         fact[i].moves = fact[i].moves || (total && !total->large);
         fact[i].counts = fact[i].counts || total;
+        /* The sum that a mean divides may be a fold of the text, too. */
+        const bool divided = total && total->mean && node->nin > 0 && fold[node->in[0]->id];
+        const Node *sum = divided ? node->in[0] : node;
+        fact[i].nested = fact[i].nested || (total && made_of_folds(fact, sum));
+        fact[i].folded = fold[i] || made_of_folds(fact, node);
         /* A state that moves with the turns is no row: it has a mean over them. */
         const bool carried = !same && !loop_stack_of(node);
         fact[i].linear = total ? total->mean : !fact[i].differs || carried || is_linear(fact, node);
@@ -349,10 +382,25 @@ static void add_part(Elab *e, Accumulation *a, Node *value, int total) {
     VEC_PUSH(e->arena, &a->part, part);
 }
 
+/* Why turns do not add up to the value that all rows would give. */
+static const char *why_not(Elab *e, const Accumulation *a, const Node *node) {
+    return a->fact[node->id].nested
+               ? "a fold over the batch inside of another one is of the rows of one micro-batch"
+               : str_printf(e->arena,
+                            "it is not made of sums and means over the batch, so it is the mean of "
+                            "%lld numbers",
+                            (long long)a->count);
+}
+
 static void find_parts(Elab *e, Accumulation *a, const Training *t) {
     Node *loss = t->loss->node;
     learn(e, a);
     a->whole = !a->torch_compat && !a->fact[loss->id].linear && moves(a, t->loss);
+    if (!a->torch_compat && (a->fact[loss->id].nested || !(a->fact[loss->id].linear || a->whole))) {
+        elab_warn(e, t->loss_loc, 495,
+                  "the accumulated loss of '%s' is not the loss of all rows: %s", e->entry->name,
+                  why_not(e, a, loss));
+    }
     if (a->whole) {
         bool *met = ARENA_ARRAY(e->scratch, bool, a->total.count);
         meet_totals(e, a, loss, false, met);
@@ -364,12 +412,6 @@ static void find_parts(Elab *e, Accumulation *a, const Training *t) {
         return;
     }
     add_part(e, a, loss, -1);
-    if (!a->torch_compat && !a->fact[loss->id].linear) {
-        elab_warn(e, t->loss_loc, 495,
-                  "the loss of '%s' is not made of sums and means over the batch: accumulated is "
-                  "the mean of %lld losses, which is not the loss of all their rows",
-                  e->entry->name, (long long)a->count);
-    }
 }
 
 /* What adds up `node`: a carry that begins with zeros, or of turns side by side a stack. */
@@ -551,18 +593,16 @@ static int *add_up_metrics(Elab *e, Accumulation *a, const Training *t) {
             continue;
         }
         const Fact *fact = &a->fact[m->value->node->id];
+        if (!a->torch_compat && (fact->nested || !(fact->linear || fact->counts))) {
+            elab_warn(e, m->loc, 725,
+                      "the metric '%s' of an update is not that of all its rows: %s", m->name,
+                      why_not(e, a, m->value->node));
+        }
         if (fact->counts) {
             meet_totals(e, a, m->value->node, true, read);
             continue;
         }
         metric[i] = add_up(e, a, m->value->node);
-        if (!fact->linear && !a->torch_compat) {
-            elab_warn(
-                e, m->loc, 725,
-                "the metric '%s' is not made of sums and means over the batch: of an update it "
-                "is the mean of %lld numbers, which is not that of all its rows",
-                m->name, (long long)a->count);
-        }
     }
     for (int i = 0; i < a->total.count; i++) {
         Total *total = &a->total.at[i];

@@ -168,6 +168,9 @@ static void check_rings(entries *m) {
     entries_put_in wrong_k = {.x = (float[2]){0, 0}, .k = 9};
     expect(entries_put(m, &wrong_k) == ENTRIES_ERR_RANGE, "a row outside its range");
     check_held(m, &r);
+    entries_put_in wrong_flag = {.x = (float[2]){0, 0}, .k = 1, .flag = 2};
+    expect(entries_put(m, &wrong_flag) == ENTRIES_ERR_RANGE, "a bool that is neither 0 nor 1");
+    check_held(m, &r);
     check_samples(m, &r);
 
     entries_swap_in swap = {.x = (float[2]){-1, -2}};
