@@ -667,6 +667,7 @@ SCHEDULES = [
     ("cosine_restarts_grow", "cosine_restarts(1.0, every = 3, grow = 2)",
      lambda o: rates.CosineAnnealingWarmRestarts(o, 3, 2)),
     ("exponential", "exponential(1.0, 0.9)", lambda o: rates.ExponentialLR(o, 0.9)),
+    ("exponential_each", "exponential(1.0, 0.9, every = 0)", lambda o: rates.ExponentialLR(o, 0.9)),
     ("exponential_steps", "exponential(1.0, 0.5, every = 5)", lambda o: rates.StepLR(o, 5, 0.5)),
     ("steps_at", "steps_at(1.0, 0.3, [4, 9, 17])", lambda o: rates.MultiStepLR(o, [4, 9, 17], 0.3)),
     ("polynomial", "polynomial(1.0, power = 2, total = 20)", lambda o: rates.PolynomialLR(o, 20, 2.0)),
