@@ -447,8 +447,15 @@ bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame) {
     for (const Frame *f = e->frame; f; f = f->up) {
         depth++;
     }
-    if (depth > MAX_CALLS) {
+    if (item->deep) { /* it has been said, and each call would go as deep again */
+        e->errors++;
+    } else if (depth > MAX_CALLS) {
         elab_error(e, loc, 226, "calls are nested more than %d deep", MAX_CALLS);
+    }
+    if (item->deep || depth > MAX_CALLS) {
+        for (const Frame *f = e->frame; f && f->item; f = f->up) {
+            f->item->deep = true;
+        }
         return false;
     }
     Scope *scope = e->scope;

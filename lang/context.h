@@ -73,7 +73,7 @@ typedef struct {
 /* One body that is being inlined: of an op, layer, model, optimizer, entry or train. */
 struct Frame {
     Frame *up;        /* the caller; NULL: an entry */
-    const Item *item; /* NULL: an entry or train */
+    Item *item;       /* NULL: an entry or train */
     Loc call;
     const char *path; /* where its parameters live: "net.fc1"; NULL: it cannot own any */
     const char *file; /* the same in files: "fc1"; "" for the only model; NULL: as `path` */

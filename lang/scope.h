@@ -26,6 +26,7 @@ struct Item {
     bool used;          /* a model: its parameters exist */
     bool called;        /* an op, layer, model or optimizer, rightly or not */
     bool failed;        /* it has an error that was reported */
+    bool deep;          /* it was on the way to a call that is nested too deep */
     Instance *instance; /* a state that copies a model: once it was met */
     Ring *ring;         /* of a ring: once it was met */
     /* a layer or model: does its text declare parameters? */

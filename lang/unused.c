@@ -124,7 +124,7 @@ static void look_up(Elab *e, const Ast *ast) {
     }
 }
 
-static void check_names(Elab *e, const Item *item) {
+static void check_names(Elab *e, Item *item) {
     Frame frame = {.item = item, .call = item->loc};
     e->frame = &frame;
     e->scope = scope_new(e->scratch, NULL, item->file);

@@ -172,6 +172,10 @@ counted $MANY 'entry f(x: [4, 4]) { h0 = zeros([4]);' 'scan t < 4 carry h# = h@ 
 sized 0 loops
 counted $MANY '' 'entry f#(x: [4]) { return # * x; }' '' >"$in"
 sized 0 entries
+counted $MANY 'op f0(x: [n]) -> [n] { return x + 1; }' \
+    'op f#(x: [n]) -> [n] { return f@(x) * 2; } entry e#(x: [4]) { return f#(x); }' '' >"$in"
+sized 1 calls_of_the_one_before
+[ "$(grep -c ': error: ' "$scratch/err")" -eq 1 ] && pass || fail "calls_of_the_one_before" "more than one error"
 counted $MANY '' 'const c# = #; dim D# = #;' 'entry f(x: [4]) { return c# * x; }' >"$in"
 sized 0 constants
 counted $MANY 'const c0 = 1;' 'const c# = c@ + 1;' 'entry f(x: [4]) { return c# * x; }' >"$in"
