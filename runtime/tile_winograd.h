@@ -479,8 +479,10 @@ MD_INLINE int64_t md_winograd_cuts(const md_tile *s) {
                 for (int64_t k = l; k < le; k++) {                                                 \
                     const int64_t batch = k / lines, line = k % lines * outs;                      \
                     const REAL *from = m + (k - l) * tiles * s->block_cols;                        \
-                    REAL *c = (REAL *)call->c + batch / s->b2.n * s->b1.c +                        \
-                              batch % s->b2.n * s->b2.c + line * s->r1.c + col;                    \
+                    REAL *c = s->is & MD_TILE_NO_C                                                 \
+                                  ? v + s->strip_at                                                \
+                                  : (REAL *)call->c + batch / s->b2.n * s->b1.c +                  \
+                                        batch % s->b2.n * s->b2.c + line * s->r1.c + col;          \
                     MD_WINOGRAD_CALL(NAME##_out, s, from, k % lines, c, 0, whole)                  \
                     MD_WINOGRAD_CALL(NAME##_out_one, s, from, k % lines, c, whole, cols)           \
                     /* Lines of C that do not lie one behind the other go to it one by one. */     \

@@ -90,7 +90,7 @@ static void take_lines(md_tile *p, int64_t lines) {
 static void test_random_windows(void **state) {
     (void)state;
     int odd = 0, ragged = 0, cut = 0, adds = 0, several = 0, sets = 0, lines = 0, beside = 0;
-    int strides = 0;
+    int strides = 0, strips = 0;
     seed = 76;
     for (int i = 0; i < 110; i++) {
         const int64_t stride = i < 80 ? 1 : 2 + i % 7 / 6;
@@ -104,7 +104,8 @@ static void test_random_windows(void **state) {
         turn_weights(&t, (int)draw(0, 3));
         t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
         t.scale = (int)draw(0, 1);
-        t.shape.flags |= draw(0, 2) == 0 ? MD_TILE_ADD : 0;
+        const int way = (int)draw(0, 2);
+        t.shape.flags |= way == 0 ? MD_TILE_ADD : way == 1 ? MD_TILE_NO_C : 0;
         if (i % 5 < 3) {
             phases(&t, i % 5 > 0);
         }
@@ -120,6 +121,7 @@ static void test_random_windows(void **state) {
         cut += tiles > MD_TILE_HIGH && md_winograd_lines(&t.plan) % t.plan.group != 0;
         several += md_winograd_lines(&t.plan) > 2 * t.plan.group;
         adds += (t.plan.is & MD_TILE_ADD) != 0;
+        strips += (t.plan.is & MD_TILE_NO_C) != 0;
         sets += md_winograd_sets(&t.plan) > 1;
         lines += md_winograd_image(&t.plan) > md_winograd_rows(&t.plan, t.plan.r1.n);
         beside += s.k2 == taps * channels;
@@ -130,10 +132,10 @@ static void test_random_windows(void **state) {
     }
     printf("  seed 76, of 110: odd %d, no vectors %d, parts of blocks %d, blocks %d, added %d, "
            "weights of their own %d, images that end inside of a block %d, merged %d, "
-           "at strides %d\n",
-           odd, ragged, cut, several, adds, sets, lines, beside, strides);
+           "at strides %d, not stored %d\n",
+           odd, ragged, cut, several, adds, sets, lines, beside, strides, strips);
     assert_true(odd > 4 && ragged > 3 && cut > 4 && several > 5 && adds > 5);
-    assert_true(sets > 8 && lines > 3 && beside > 3 && strides > 8);
+    assert_true(sets > 8 && lines > 3 && beside > 3 && strides > 8 && strips > 8);
 }
 
 /* The gradient by the weights: sums over all places of images, of which one may be left. */
@@ -293,8 +295,15 @@ static void test_plans(void **state) {
     s.a_k2 = 2; /* channels apart */
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
     s = usual.shape;
-    s.flags |= MD_TILE_NO_C;
+    s.flags |= MD_TILE_ACROSS;
     assert_true((md_tile_plan(md_tile_normal(s), 4).is & MD_TILE_WINOGRAD) == 0);
+    const md_tile stored = md_tile_plan(md_tile_normal(usual.shape), 4);
+    s = usual.shape;
+    s.flags |= MD_TILE_NO_C; /* two lines of all places and the columns of a block */
+    const md_tile strip = md_tile_plan(md_tile_normal(s), 4);
+    assert_true((strip.is & MD_TILE_WINOGRAD) && !(strip.is & MD_TILE_IN_PLACE));
+    assert_int_equal(strip.strip_at, stored.slice);
+    assert_int_equal(strip.slice, stored.slice + 2 * 64 * stored.block_cols);
 }
 
 int main(void) {
