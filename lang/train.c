@@ -532,18 +532,10 @@ static void gradient_norms(Elab *e, Training *t) {
     }
 }
 
-static void clip_gradients(Elab *e, Training *t) {
+/* The norm of all gradients as they are before a clip, which would make numbers of infinities. It
+ * is checked before anything is updated: --checks=nan and scalers want it without a clip, too. */
+static void take_norm(Elab *e, Training *t) {
     Graph *g = e->g;
-    if (t->clip && !elab_ok(t->clip_limit)) {
-        return;
-    }
-    Node *limit = t->clip ? t->clip_limit->node : NULL;
-    for (int i = 0; t->clip == CLIP_VALUE && i < t->update.count; i++) {
-        Node *grad = t->update.at[i].grad;
-        grad = node_map2(g, OP_MIN, grad, limit);
-        t->update.at[i].grad = node_map2(g, OP_MAX, grad, node_map1(g, OP_NEG, limit));
-    }
-    /* The norm is checked before anything is updated: --checks=nan and scalers want it anyway. */
     if (t->clip != CLIP_NORM && !e->c->opt.nan && !t->scaler) {
         return;
     }
@@ -557,17 +549,31 @@ static void clip_gradients(Elab *e, Training *t) {
         g->loc = t->clip ? loc : t->loss_loc;
         total = total ? node_map2(g, OP_ADD, total, sum) : sum;
     }
-    Elem elem = total->type->elem;
     t->norm = node_map1(g, OP_SQRT, total);
     g->loc = loc;
     scaler_judge(e, t);
-    if (t->clip != CLIP_NORM) {
+}
+
+static void clip_gradients(Elab *e, Training *t) {
+    Graph *g = e->g;
+    if (t->clip && !elab_ok(t->clip_limit)) {
         return;
     }
-    Node *scale = node_map2(g, OP_ADD, t->norm, node_const(g, elem, 1e-6));
-    scale = node_map2(g, OP_MIN, node_map2(g, OP_DIV, limit, scale), node_const(g, elem, 1));
-    for (int i = 0; i < t->update.count; i++) {
-        t->update.at[i].grad = node_map2(g, OP_MUL, t->update.at[i].grad, scale);
+    take_norm(e, t);
+    Node *limit = t->clip ? t->clip_limit->node : NULL, *scale = NULL;
+    if (t->clip == CLIP_NORM) {
+        Elem elem = t->norm->type->elem;
+        scale = node_map2(g, OP_ADD, t->norm, node_const(g, elem, 1e-6));
+        scale = node_map2(g, OP_MIN, node_map2(g, OP_DIV, limit, scale), node_const(g, elem, 1));
+    }
+    for (int i = 0; t->clip && i < t->update.count; i++) {
+        Node *grad = t->update.at[i].grad;
+        if (t->clip == CLIP_NORM) {
+            t->update.at[i].grad = node_map2(g, OP_MUL, grad, scale);
+        } else {
+            grad = node_map2(g, OP_MIN, grad, limit);
+            t->update.at[i].grad = node_map2(g, OP_MAX, grad, node_map1(g, OP_NEG, limit));
+        }
     }
 }
 

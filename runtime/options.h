@@ -268,9 +268,10 @@ MD_COLD void md_option_list(const md_model *m, md_command command, md_text *mess
     }
 }
 
-/* Without a name the phases are meant, or the first train of the source; otherwise the only
- * candidate. */
-MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
+/* The entry that is named; without a name the phases are meant, or the first train of the source,
+ * otherwise the only candidate. */
+MD_COLD int md_option_only(md_options *o, const md_model *m, const md_entry *named,
+                           md_text *message) {
     int found = 0;
     /* if: phases */
     if (o->command == MD_RUN_TRAIN && m->phase_count > 0) {
@@ -280,8 +281,9 @@ MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
     }
     /* end: phases */
     for (int i = m->entry_count - 1; i >= 0; i--) {
-        if (md_option_means(o->command, &m->entries[i])) {
-            o->entry = &m->entries[i];
+        const md_entry *e = &m->entries[i];
+        if (md_option_means(o->command, e) && (named == NULL || e == named)) {
+            o->entry = e;
             found++;
         }
     }
@@ -289,7 +291,8 @@ MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
         return MD_EXIT_OK;
     }
     if (found == 0) {
-        return md_fail(message, MD_EXIT_USAGE, "'%s' has nothing to %s", m->name,
+        return md_fail(message, MD_EXIT_USAGE, "'%s' has nothing to %s",
+                       named != NULL ? named->name : m->name,
                        o->command == MD_RUN_ENTRY  ? "call"
                        : o->command == MD_RUN_EVAL ? "evaluate"
                                                    : "train");
@@ -311,7 +314,7 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
     }
     if (count == 0) {
         o->command = trains > 0 ? MD_RUN_TRAIN : MD_RUN_ENTRY;
-        return md_option_only(o, m, message);
+        return md_option_only(o, m, NULL, message);
     }
     if (count == 1 && named != NULL) {
         o->entry = named;
@@ -321,12 +324,8 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
     int eval = strcmp(words[0], "eval") == 0;
     if (count <= 2 && (eval || strcmp(words[0], "predict") == 0)) {
         o->command = eval ? MD_RUN_EVAL : MD_RUN_ENTRY;
-        if (count == 1) {
-            return md_option_only(o, m, message);
-        }
-        if (named != NULL && md_option_means(o->command, named)) {
-            o->entry = named;
-            return MD_EXIT_OK;
+        if (count == 1 || named != NULL) {
+            return md_option_only(o, m, named, message);
         }
     } else if (count == 1 && strcmp(name, "info") == 0) {
         o->command = MD_RUN_INFO;

@@ -352,6 +352,7 @@ static void test_usage(void **state) {
     /* Without a name the first train runs: the option is missing, not the name. */
     refuses(2, "--steps", "--steps needs a value: [TRAIN=]N");
     refuses(2, "fti", "'fti' cannot be run; there are: fit feed predict weights; and the commands");
+    refuses(2, "predict fit", "'fit' has nothing to call");
     refuses(2, "fit --stpes 3", "unknown option '--stpes'");
     refuses(2, "fit --steps", "--steps needs a value: [TRAIN=]N");
     refuses(2, "fit --steps -1", "--steps needs a whole number from 0 up, not '-1'");
@@ -373,7 +374,7 @@ static void test_usage(void **state) {
     refuses(2, "fit --threads 9", "the memory bound provides for 8");
     refuses(2, "fit --save-every 3", "--save-every needs --save FILE");
     refuses(2, "eval", "'fit' needs weights");
-    refuses(2, "eval feed --load x", "'feed' cannot be run");
+    refuses(2, "eval feed --load x", "'feed' has nothing to evaluate");
 }
 
 static void test_data_faults(void **state) {

@@ -6,6 +6,7 @@ set -u
 . tests/lib.sh
 : "${ODD_BUILD:=build/odd}"
 model=tests/suites/scaler.mdl
+wide=0
 
 # host NAME COMPILER OPTIONS FLAGS: builds and runs the sequence.
 host() {
@@ -21,6 +22,7 @@ host() {
 }
 host plain "$MDLC" "" ""
 host clipped "$MDLC" "-D CLIP=2" ""
+host "clipped by value" "$MDLC" "-D CLIP=3" ""
 host micro-batches "$MDLC" "-D PARTS=2" "-DPARTS=2"
 host "micro-batches, clipped" "$MDLC" "-D PARTS=2 -D CLIP=2" "-DPARTS=2"
 host "small odd sizes" "$ODD_BUILD/mdlc" "" ""
@@ -95,6 +97,29 @@ run checked fit --seed 3 --save "$scratch/checked.st" --threads 1
 sed 's/1e30/1e38/' "$scratch/bad.csv" >"$scratch/worse.csv"
 "$scratch/scaler" fit --data "f=$scratch/worse.csv" --seed 3 --log none 2>"$scratch/err"
 [ $? = 4 ] && grep -q "the loss of 'fit' became" "$scratch/err" && pass || fail "the loss" "$(cat "$scratch/err")"
+# A clip by value would make numbers of infinities: it comes behind the judgement, and the norm is that in front of it.
+for clip in "" "clip value(1e6);" "clip value(10);"; do
+    cat >"$scratch/steep.mdl" <<END
+use nn;
+dataset d { file f = synthetic(320, seed = 1); x: f32[64] = 1.5 + 0 * normal(0, 1); shuffle false; }
+model net(x: [16, 64]) -> [16, 32] { param w: [32, 64] = 0.01; y[b, o] = sum[k] x[b, k] * w[o, k]; return y; }
+train fit of net on d[16] {
+    loss 10.0 * sum((net(x) - 5)^2);
+    optimizer sgd(lr = 1e-5);
+    $clip
+    steps 1;
+    precision f16, always;
+}
+END
+    "$MDLC" "$scratch/steep.mdl" -o "$scratch/steep.c" && quickly "$scratch/steep.c" "$scratch/steep" &&
+        "$scratch/steep" --log json --save "$scratch/steep.st" >"$scratch/out" || fail "steep $clip" "does not run"
+    [ "$(number "$(grep '"event":"end"' "$scratch/out")" overflowed)" = 7 ] && pass || fail "steep $clip" "$(tail -n 1 "$scratch/out")"
+    number "$(grep '"event":"step"' "$scratch/out")" grad_norm >>"$scratch/norms"
+    [ "$clip" = "clip value(10);" ] || cp "$scratch/steep.st" "$scratch/steep$((wide += 1)).st"
+done
+[ "$(sort -u "$scratch/norms" | wc -l)" = 1 ] && pass || fail "steep" "other norms with a clip: $(tr '\n' ' ' <"$scratch/norms")"
+same "a clip that cuts nothing" "$scratch/steep1.st" "$scratch/steep2.st"
+cmp -s "$scratch/steep.st" "$scratch/steep1.st" && fail "a clip that cuts" "the same weights" || pass
 # f32 scales nothing.
 build single --precision=f32
 run single fit --seed 3 --save "$scratch/single.st" --threads 1 --steps 2
