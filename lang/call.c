@@ -657,7 +657,34 @@ bool call_ensure_model(Elab *e, Item *model, Loc loc) {
     if (model->used || model->failed) {
         return !model->failed;
     }
+    if (!call_is_concrete(model)) {
+        model->failed = true;
+        elab_error(e, loc, 726,
+                   "what '%s' is made of is known once it is called, since its signature leaves "
+                   "extents or settings open",
+                   model->name);
+        diag_hint(&e->c->diag, "call it in front of this, or in an entry or a train");
+        return false;
+    }
     return call_alone(e, model, loc, false, false);
+}
+
+bool call_is_concrete(const Item *item) {
+    const Ast *params = item->ast->kid[0];
+    for (int i = 0; params && i < params->nkid; i++) {
+        const Ast *param = params->kid[i], *type = param->kid[0];
+        if (call_is_setting(type) && !param->kid[2]) {
+            return false;
+        }
+        for (int k = 0; k < type->nkid; k++) {
+            const Ast *axis = type->kid[k];
+            bool variable = axis->kind == AST_NAME && dims_is_variable(item->file, axis->name);
+            if (variable || axis->kind == AST_PACK) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 bool call_alone(Elab *e, Item *item, Loc loc, bool train, bool dropped) {

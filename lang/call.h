@@ -40,6 +40,8 @@ bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame);
 void call_leave(Elab *e, Frame *frame, Scope *before);
 /* The error about a name that cannot be called. */
 const Value *call_unknown(Elab *e, const Ast *callee);
+/* Is every argument of a call known from the signature alone? */
+bool call_is_concrete(const Item *item);
 /* One call of a model, op or layer with inputs of the declared types, outside of all entries; false
  * after an error. `dropped`: to see whether it is right, not for what it makes. */
 bool call_alone(Elab *e, Item *item, Loc loc, bool train, bool dropped);

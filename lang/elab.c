@@ -1,9 +1,10 @@
 /* elab: items in order: data sets, then trains and entries as they stand in the file (each
- * elaborated as a whole), then tests; last the slots are put into their order. Contract: needs a
- * parsed file; gives regions that hold at STAGE_BUILT; after an error the module is not to be used.
- */
+ * elaborated as a whole; behind them those that wait for a model to be called), then tests; last
+ * the slots are put into their order. Contract: needs a parsed file; gives regions that hold at
+ * STAGE_BUILT; after an error the module is not to be used. */
 #include "lang/elab.h"
 
+#include "lang/call.h"
 #include "lang/constant.h"
 #include "lang/context.h"
 #include "lang/data.h"
@@ -80,6 +81,46 @@ static void check_constants(Elab *e) {
     }
 }
 
+static bool has_call(const Ast *ast, const char *name) {
+    bool has = ast && ast->kind == AST_CALL && ast->kid[0]->kind == AST_NAME &&
+               str_eq(ast->kid[0]->name, name);
+    for (int i = 0; ast && !has && i < ast->nkid; i++) {
+        has = has_call(ast->kid[i], name);
+    }
+    return has;
+}
+
+/* Does an entry name a model that is known once it is called, parts or a second set of it, and call
+ * it nowhere? Then it waits for those that do, wherever they stand. */
+static bool waits(Elab *e, const Ast *entry, const Ast *ast) {
+    bool does = false;
+    if (ast && ast->kind == AST_NAME) {
+        const Item *item = file_find(e->root, ast->name);
+        const Item *model = item && item->kind == AST_MODEL ? item : model_copy_of(e, item);
+        does = model && !model->used && !call_is_concrete(model) && !has_call(entry, model->name);
+    }
+    for (int i = 0; ast && !does && i < ast->nkid; i++) {
+        does = waits(e, entry, ast->kid[i]);
+    }
+    return does;
+}
+
+/* An entry that waits, and where it will stand among those of the module. */
+typedef struct {
+    const Ast *ast;
+    int place;
+} Waiting;
+
+/* Entries from `first` on, which were made late, go to their place. */
+static void move_up(Module *module, int first, int place) {
+    for (int i = first; i < module->entry.count; i++, place++) {
+        Entry *entry = module->entry.at[i];
+        memmove(&module->entry.at[place + 1], &module->entry.at[place],
+                (size_t)(i - place) * sizeof entry);
+        module->entry.at[place] = entry;
+    }
+}
+
 static void elaborate_items(Elab *e) {
     Region *before = graph_enter(e->g, e->init->region); /* of values where numbers belong */
     for (int i = 0; i < e->root->ast->nkid; i++) {
@@ -97,6 +138,7 @@ static void elaborate_items(Elab *e) {
         }
     }
     graph_leave(e->g, before);
+    VEC(Waiting) later = {0};
     for (int i = 0; i < e->root->ast->nkid; i++) {
         const Ast *ast = e->root->ast->kid[i];
         const Item *item = ast->name ? file_find_own(e->root, ast->name) : NULL;
@@ -105,9 +147,17 @@ static void elaborate_items(Elab *e) {
         }
         if (ast->kind == AST_TRAIN) {
             train_entry(e, ast);
+        } else if (ast->kind == AST_ENTRY && waits(e, ast, ast)) {
+            Waiting waiting = {ast, e->module->entry.count};
+            VEC_PUSH(e->scratch, &later, waiting);
         } else if (ast->kind == AST_ENTRY) {
             entry_item(e, ast);
         }
+    }
+    for (int i = later.count - 1; i >= 0; i--) {
+        const int count = e->module->entry.count;
+        entry_item(e, later.at[i].ast);
+        move_up(e->module, count, later.at[i].place);
     }
     phase_check(e);
     for (int i = 0; i < e->root->ast->nkid && e->errors == 0; i++) {

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-static Item *copied_model(const Elab *e, const Item *item) {
+Item *model_copy_of(const Elab *e, const Item *item) {
     const Ast *from =
         item && item->kind == AST_STATE && !item->ast->kid[0] ? item->ast->kid[2] : NULL;
     Item *model = from && from->kind == AST_NAME ? file_find(e->root, from->name) : NULL;
@@ -25,7 +25,7 @@ static Item *copied_model(const Elab *e, const Item *item) {
 }
 
 bool model_copy_is(const Elab *e, const Item *item) {
-    return copied_model(e, item) != NULL;
+    return model_copy_of(e, item) != NULL;
 }
 
 static Item *head_item(const Elab *e, const char *path) {
@@ -35,7 +35,7 @@ static Item *head_item(const Elab *e, const char *path) {
 
 const char *model_copy_original(Elab *e, const char *path) {
     const char *dot = strchr(path, '.');
-    const Item *model = dot ? copied_model(e, head_item(e, path)) : NULL;
+    const Item *model = dot ? model_copy_of(e, head_item(e, path)) : NULL;
     return model ? str_printf(e->arena, "%s%s", model->name, dot) : NULL;
 }
 
@@ -80,7 +80,7 @@ Instance *model_copy_instance(Elab *e, Item *item, Loc loc) {
     if (item->instance || item->failed) {
         return item->instance;
     }
-    Item *model = copied_model(e, item);
+    Item *model = model_copy_of(e, item);
     if (!model) {
         BUG("'%s' is no copy of a model", item->name);
     }
@@ -180,11 +180,11 @@ void model_copy_ema_clause(Elab *e, Training *t, const Ast *clause) {
         }
         bool trained = false;
         for (int k = 0; k < t->of.count; k++) {
-            trained = trained || params_under(t->of.at[k], copied_model(e, item)->name);
+            trained = trained || params_under(t->of.at[k], model_copy_of(e, item)->name);
         }
         if (!trained) {
             elab_error(e, arg->loc, 481, "'%s' is a copy of '%s', which this train does not update",
-                       item->name, copied_model(e, item)->name);
+                       item->name, model_copy_of(e, item)->name);
             continue;
         }
         Average a = {item, train_scalar(e, arg->kid[0], "the decay of 'ema'"), arg->loc};

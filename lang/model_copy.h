@@ -4,6 +4,8 @@
 
 #include "lang/context.h"
 
+/* The model that the item, a state, begins as, or NULL. */
+Item *model_copy_of(const Elab *e, const Item *item);
 /* Is the item a state that begins as a model? */
 bool model_copy_is(const Elab *e, const Item *item);
 /* What a call of it calls; NULL after an error. All its parameters exist then. */

@@ -3,8 +3,9 @@
  *
  * Technique: each call of a layer in a model's body is noted by its path, with what it was given of
  * numbers, words and bools, and the `repeat` loops that stack its parameters. Such notes hold for
- * one binding of dims and one mode; where they are missing the model is elaborated by itself. A
- * part that stands in loops takes an index for each, and its parameters are picked by them. */
+ * one binding of dims and one mode; where they are missing the model is elaborated by itself, and
+ * where its signature leaves extents or settings open those of another call are taken. A part that
+ * stands in loops takes an index for each, and its parameters are picked by them. */
 #include "lang/part.h"
 
 #include "lang/expr.h"
@@ -178,20 +179,9 @@ static bool read_name(Elab *e, const Ast *ast, PartName *name) {
     return false;
 }
 
-/* May the model be elaborated by itself: does its signature say all? */
-static bool says_all(const Item *model) {
-    const Ast *params = model->ast->kid[0];
-    for (int i = 0; params && i < params->nkid; i++) {
-        if (!params->kid[i]->kid[2] && call_is_setting(params->kid[i]->kid[0])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static ModelPart *lookup(Elab *e, Item *model, const char *path, Loc loc) {
     ModelPart *p = noted(e, path, e->entry->train);
-    if (!p && says_all(model) && call_alone(e, model, loc, e->entry->train, true)) {
+    if (!p && call_is_concrete(model) && call_alone(e, model, loc, e->entry->train, true)) {
         p = noted(e, path, e->entry->train);
     }
     for (int i = e->part.count - 1; i >= 0 && !p; i--) { /* of another mode or entry */

@@ -138,25 +138,6 @@ static void check_names(Elab *e, Item *item) {
 
 /* --- whole bodies ----------------------------------------------------------------------------- */
 
-/* Is every argument of a call known from the signature alone? */
-static bool is_concrete(const Item *item) {
-    const Ast *params = item->ast->kid[0];
-    for (int i = 0; params && i < params->nkid; i++) {
-        const Ast *param = params->kid[i], *type = param->kid[0];
-        if (call_is_setting(type) && !param->kid[2]) {
-            return false;
-        }
-        for (int k = 0; k < type->nkid; k++) {
-            const Ast *axis = type->kid[k];
-            bool variable = axis->kind == AST_NAME && dims_is_variable(item->file, axis->name);
-            if (variable || axis->kind == AST_PACK) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 static void check_body(Elab *e, Item *item) {
     int nparam = e->param.count, nstate = e->state.count, ninitial = e->initial.count;
     int nlayer = e->module->layer.count, nowner = e->module->owner.count;
@@ -199,7 +180,7 @@ void unused_check(Elab *e) {
     }
     for (int i = 0; i < model.count; i++) {
         Item *item = model.at[i];
-        if (is_concrete(item)) {
+        if (call_is_concrete(item)) {
             check_body(e, item);
         } else {
             check_names(e, item);
@@ -216,7 +197,7 @@ void unused_check(Elab *e) {
         if (item->kind == AST_DATASET && !is_read(e, item) && e->errors == 0) {
             elab_warn(e, item->loc, 595, "data set '%s' is read by no train or entry", item->name);
         }
-        if (body && !item->called && item->kind != AST_OPTIMIZER && is_concrete(item)) {
+        if (body && !item->called && item->kind != AST_OPTIMIZER && call_is_concrete(item)) {
             check_body(e, item);
         } else if (body && !item->called) {
             check_names(e, item);
