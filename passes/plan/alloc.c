@@ -4,11 +4,11 @@
  * placed and live at the same time (the lowest gap, or the tightest). Four orders by two rules.
  * When none of them reaches the lower bound, branch and bound (alloc_exact) tries to fit the blocks
  * into the bound and then into capacities between it and the best height, by many orders for few
- * steps before few for many. Of thousands of blocks a few at a time are placed anew instead
- * (alloc_eject). What is left of the steps goes to a squeaky wheel: a block that sticks
- * out above the bound moves forward to a random place of the order, and an order that is worse is
- * taken back. It matters where hundreds of blocks leave few rounds. Everything counts steps, never
- * time, so the result depends on the input alone.
+ * steps before few for many; a first round for few steps tells what more of them can win. Of
+ * thousands of blocks a few at a time are placed anew instead (alloc_eject). What is left of the
+ * steps goes to a squeaky wheel: a block that sticks out above the bound moves forward to a random
+ * place of the order, and an order that is worse is taken back. It matters where hundreds of blocks
+ * leave few rounds. Everything counts steps, never time, so the result depends on the input alone.
  * Needs sizes >= 0 and lower < upper; gives offsets >= 0 that keep live blocks apart. */
 #include "passes/plan/alloc.h"
 
@@ -221,6 +221,10 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
 
 enum { FIT_TURN = 10, FIT_FIRST = 96, FIT_TURNS = 16 /* wrong ones */, FIT_ROWS = 4000000 };
 enum { NEAR_BOUND = 64 }; /* of more blocks than that: so near is near enough */
+enum {
+    FIRST_PART = 64, /* of the steps, to see how much is left to win */
+    LEAST_PART = 64  /* for the least difference */
+};
 
 typedef struct {
     Arena *scratch;
@@ -231,12 +235,17 @@ typedef struct {
     int64_t *offset, *at; /* its offsets; room for another */
 } Fitting;
 
+/* Steps that go straight to the end: about n * n / 2. */
+static int64_t fit_straight(int n) {
+    return (int64_t)n * (n / 2 + FIT_TURNS);
+}
+
 /* FOUND makes a better placement. Short searches in every order before longer ones; the shortest
- * can go straight to the end, which takes about n * n / 2 steps. */
+ * can go straight to the end. */
 static Fit fit_below(Fitting *f, int64_t capacity, int64_t steps) {
     Arena arena = {0};
     Fit fit = FIT_LIMIT;
-    const int64_t straight = (int64_t)f->n * (f->n / 2 + FIT_TURNS);
+    const int64_t straight = fit_straight(f->n);
     int64_t turn = (int64_t)f->n * FIT_FIRST;
     for (int k = 0; fit == FIT_LIMIT && steps > 0; k++) {
         int rule = k % FIT_TURN < ALLOC_RULES ? k % FIT_TURN : k; /* the plain orders every time */
@@ -269,15 +278,24 @@ static int64_t common_divisor(const AllocItem *item, int n) {
     return all > 0 ? all : 1;
 }
 
+/* Steps that a height so far above the bound is worth: all from a hundredth of it on, a quarter at
+ * half of that. To search for the last 64 bytes of 100,000 takes as long as for a tenth of them. */
+static int64_t worth(int64_t steps, int64_t gap, int64_t bound) {
+    const double part = 100 * (double)gap / (double)bound, least = 1.0 / LEAST_PART;
+    const double square = part * part > least ? part * part : least;
+    return part < 1 ? (int64_t)((double)steps * square) : steps;
+}
+
 /* The bound itself, then capacities between what failed and what was found. */
-static void fit_search(Fitting *f, int64_t bound) {
-    int64_t unit = common_divisor(f->item, f->n), failed = bound;
-    if (fit_below(f, bound, f->steps / 2) == FIT_FOUND) {
+static void fit_search(Fitting *f, int64_t bound, int64_t unit, int64_t steps) {
+    const int64_t rest = f->steps - steps;
+    int64_t failed = bound;
+    if (fit_below(f, bound, steps / 2) == FIT_FOUND) {
         return;
     }
-    while (f->steps > f->n && f->best - failed > unit) {
+    while (f->steps - rest > f->n && f->best - failed > unit) {
         int64_t middle = failed + (f->best - failed) / unit / 2 * unit;
-        if (fit_below(f, middle, f->steps / 3) != FIT_FOUND) {
+        if (fit_below(f, middle, (f->steps - rest) / 3) != FIT_FOUND) {
             failed = middle;
         }
     }
@@ -314,14 +332,21 @@ static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_
     Fitting f = {scratch, item, n, steps - steps / 4, best, offset, NULL};
     f.at = ARENA_ARRAY(scratch, int64_t, n + 1);
     if ((int64_t)n * n <= FIT_ROWS) {
-        fit_search(&f, bound);
+        const int64_t unit = common_divisor(item, n), few = f.steps / FIRST_PART;
+        if (few > fit_straight(n)) {
+            fit_search(&f, bound, unit, few);
+        }
+        if (f.best > bound) {
+            fit_search(&f, bound, unit, worth(f.steps, f.best - bound, bound));
+        }
     } else {
         f.best = alloc_eject(scratch, item, n, bound, best, f.steps, offset);
         if (f.best - bound <= bound / NEAR_BOUND) {
             return f.best;
         }
     }
-    int64_t pairs = (int64_t)n * n / 2 + 1, rounds = steps / 4 / pairs;
+    int64_t pairs = (int64_t)n * n / 2 + 1;
+    int64_t rounds = worth(steps / 4, f.best - bound, bound) / pairs;
     if (rounds == 0) {
         return f.best;
     }
