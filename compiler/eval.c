@@ -254,10 +254,11 @@ static double terms_size(const EvalCall *c) {
     return size;
 }
 
-/* The largest power of two that a finite number is a multiple of; infinity for 0. */
+/* The largest power of two that a number is a multiple of; infinity for 0, and 0 for what is not
+ * finite, whose sums are never exact. */
 static double grain_of(double x) {
-    if (x == 0) {
-        return INFINITY;
+    if (x == 0 || !isfinite(x)) {
+        return x == 0 ? INFINITY : 0;
     }
     int exponent;
     int64_t mantissa = (int64_t)ldexp(frexp(fabs(x), &exponent), 53), low = mantissa & -mantissa;
