@@ -358,9 +358,6 @@ static void print_setters(const Emit *e, Text *out) {
                             "        return %s_ERR_RANGE;\n    }\n",
                             (long long)lo, (long long)hi, e->upper);
             }
-            if (buf->type->elem == TY_BOOL) {
-                text_add(out, "    value = value != 0;\n");
-            }
             if (e->p->device) {
                 text_printf(out,
                             "    return md_put(m->stream, m->state + %lld, &value, sizeof value) ? "

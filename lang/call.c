@@ -673,7 +673,10 @@ bool call_is_concrete(const Item *item) {
     const Ast *params = item->ast->kid[0];
     for (int i = 0; params && i < params->nkid; i++) {
         const Ast *param = params->kid[i], *type = param->kid[0];
-        if (call_is_setting(type) && !param->kid[2]) {
+        if (param->kid[2]) {
+            continue; /* it has a default, which a call may leave to it */
+        }
+        if (call_is_setting(type)) {
             return false;
         }
         for (int k = 0; k < type->nkid; k++) {

@@ -425,7 +425,12 @@ static void unresolved(Elab *e, const Index *ix) {
         diag_hint(&e->c->diag, "write it: '%s < %lld' is the largest that stays inside", ix->name,
                   (long long)n);
     } else {
-        diag_hint(&e->c->diag, "write it: '%s < n'", ix->name);
+        const Item *dim = NULL;
+        for (int i = 0; i < e->root->item.count && !dim; i++) {
+            dim = e->root->item.at[i]->kind == AST_DIMS ? e->root->item.at[i] : NULL;
+        }
+        diag_hint(&e->c->diag, "write it: '%s < n'%s%s", ix->name,
+                  dim ? ", where n is a number or a dim such as " : "", dim ? dim->name : "");
     }
 }
 

@@ -93,7 +93,11 @@ static bool report_slip(Parse *ps, Expected expected) {
         if (operand)
             return false;
         diag_error(diag, loc, 131, "unexpected '=' inside an expression");
-        diag_hint(diag, "write '==' to compare");
+        if (is_reserved(ps, ps->last.loc))
+            diag_hint(diag, "'%.*s' is a reserved word and cannot be a name",
+                      (int)ps->last.loc.len, ps->text + ps->last.loc.at);
+        else
+            diag_hint(diag, "write '==' to compare");
         return true;
     case T_UPDATE:
         if (operand)
@@ -202,6 +206,14 @@ static void report_end(Parse *ps, Expected expected, const char *found) {
         diag_error(diag, ps->token.loc, 142, "expected an operator or ';', found %s", found);
 }
 
+/* Does the word stand in front of what is at `loc`, in the same line? */
+static bool is_behind(const Parse *ps, Loc loc, const char *word) {
+    size_t end = loc.at, len = strlen(word);
+    while (end > 0 && ps->text[end - 1] == ' ')
+        end--;
+    return end >= len && strncmp(ps->text + end - len, word, len) == 0;
+}
+
 void parse_error(Parse *ps, const char *const *names, int n) {
     Diag *diag = &ps->c->diag;
     Expected expected = {names, n};
@@ -230,6 +242,11 @@ void parse_error(Parse *ps, const char *const *names, int n) {
         diag_error(diag, loc, 146, "expected a name, found %s", found);
     else
         diag_error(diag, loc, 147, "expected %s, found %s", expected_text(ps, expected), found);
+    if (ps->token.kind == ']' && ps->last.kind == '[')
+        diag_hint(diag, "shapes and lists are not empty; the type of a scalar is written f32");
+    if (ps->token.kind == ':' && is_behind(ps, ps->last.loc, "frozen"))
+        diag_hint(diag, "a label stands in front: %.*s: frozen layer(...)", (int)ps->last.loc.len,
+                  ps->text + ps->last.loc.at);
     /* `param` may be a name itself, so that what stands behind it need not be one. */
     bool declared = ps->last.kind == T_NAME && strcmp(ps->last.leaf->name, "param") == 0;
     if ((takes(expected, "a name") || declared) && is_reserved(ps, loc))
