@@ -211,7 +211,8 @@ static bool is_behind(const Parse *ps, Loc loc, const char *word) {
     size_t end = loc.at, len = strlen(word);
     while (end > 0 && ps->text[end - 1] == ' ')
         end--;
-    return end >= len && strncmp(ps->text + end - len, word, len) == 0;
+    const bool whole = end == len || (end > len && strchr(" (=>", ps->text[end - len - 1]));
+    return whole && strncmp(ps->text + end - len, word, len) == 0;
 }
 
 void parse_error(Parse *ps, const char *const *names, int n) {
