@@ -106,6 +106,42 @@ bool api_has_team(const Program *p) {
     return found;
 }
 
+/* Loops on threads; those of a loop of the program run many times. */
+static void count_teams(void *ctx, Step *step, int depth) {
+    int *count = ctx;
+    if (step->rest != NULL || (step->kind == STEP_KERNEL && kernel_has_team(step->kernel))) {
+        *count += depth > 0 ? CALLS_TIMED_TEAMS : 1;
+    }
+}
+
+/* Those that a call of the entry has, so far as calls may be timed. */
+static int call_teams(const Program *p, const ProgramEntry *entry) {
+    const EntryKind kind = entry->entry->kind;
+    int count = 0;
+    if (!p->device && (kind == ENTRY_TRAIN || kind == ENTRY_EVAL || kind == ENTRY_CALL)) {
+        steps_visit(&entry->step, count_teams, &count);
+    }
+    return count;
+}
+
+int api_timed_calls(const Program *p) {
+    int count = 0, most = 0;
+    for (int i = 0; i < p->entry.count; i++) {
+        const int teams = call_teams(p, p->entry.at[i]);
+        count += teams > 0;
+        most = teams > most ? teams : most;
+    }
+    return most >= CALLS_TIMED_TEAMS ? count : 0;
+}
+
+int api_timed_call(const Program *p, const ProgramEntry *entry) {
+    int before = 0;
+    for (int i = 0; p->entry.at[i] != entry; i++) {
+        before += call_teams(p, p->entry.at[i]) > 0;
+    }
+    return api_timed_calls(p) > 0 && call_teams(p, entry) > 0 ? before : -1;
+}
+
 const char *api_in_type(const Emit *e, const ProgramEntry *entry) {
     const ProgramEntry *owner =
         entry->entry->kind == ENTRY_EVAL ? entry_of(e->p, entry->entry->train) : entry;
@@ -396,6 +432,9 @@ void api_print(const Emit *e, Text *out) {
         text_add(out, "    unsigned char *host;\n    cudaStream_t stream;\n");
     } else if (api_has_team(e->p)) {
         text_add(out, "    md_pace pace;\n");
+    }
+    if (api_timed_calls(e->p) > 0) {
+        text_printf(out, "    md_calls calls[%d];\n", api_timed_calls(e->p));
     }
     trace_member(e, out);
     profile_member(e, out);

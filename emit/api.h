@@ -28,6 +28,12 @@ bool api_has_limits(const Program *p); /* a loop may meet its maximum */
 /* Which of all loops of the program that may: from 1, in the order of ProgramEntry.limit. */
 int api_limit_number(const Program *p, const Buf *limit);
 bool api_has_team(const Program *p);
+/* How many entries have calls that are timed on several threads and on one (team.h): all that have
+ * such loops, where one of them has CALLS_TIMED_TEAMS: it may wait long for cores that are far from
+ * each other. */
+enum { CALLS_TIMED_TEAMS = 6 };
+int api_timed_calls(const Program *p);
+int api_timed_call(const Program *p, const ProgramEntry *entry); /* which; -1: none of them */
 int64_t api_host_bytes(const Program *p); /* what the host mirrors of a device's io */
 /* The type that *_out of an entry has; of an evaluation that of its sums. */
 const char *api_in_type(const Emit *e, const ProgramEntry *entry);

@@ -183,8 +183,15 @@ void entry_function(const Emit *model, const Printer *printer, const ProgramEntr
     sections_frame(&names, out);
     guard_open(entry, out);
     trace_open(e, entry, out);
+    const int timed = api_timed_call(e->p, entry);
+    if (timed >= 0) {
+        text_printf(out, "    md_calls_begin(&m->pace, &m->calls[%d], md_clock());\n", timed);
+    }
     text_add(out, "\n");
     steps_print(&names, printer, &entry->step, 1, out);
+    if (timed >= 0) {
+        text_printf(out, "    md_calls_end(&m->pace, &m->calls[%d], md_clock());\n", timed);
+    }
     guard_close(entry, "    ", out);
     trace_close(e, entry, out);
     print_results(&names, out);

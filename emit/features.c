@@ -162,29 +162,30 @@ void features_add(const Emit *e, NameList *features) {
         {"idx", has.idx},                                /* images, also packed, */
         {"raw", has.raw},                                /* texts and tokens */
         {"guessed", has.idx || has.raw}, /* what a file without such an ending holds */
-        {"arrays", has.arrays},  /* files of them; a table is read number by number */
-        {"tables", !has.arrays}, /* no other files */
+        {"arrays", has.arrays},          /* files of them; a table is read number by number */
+        {"tables", !has.arrays},         /* no other files */
         {"rows", has.arrays || has.made || has.norm}, /* that are converted */
         {"bulk", !has.csv || has.arrays},             /* many elements at a time */
-        {"ordered", has.ordered},                        /* rows not in a fresh order */
-        {"files", has.files},                            /* data sets of several */
-        {"many", has.paths > 16},                        /* MD_PATHS / MD_PARTS */
-        {"norm", has.norm},                              /* constants of fields */
-        {"rings", has.rings},                            /* that an entry samples from */
-        {"hypers", has.hypers},                          /* scalars of --set beside inputs */
-        {"scalars", has.scalars},                        /* inputs, by --set */
-        {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
-        {"near", has.near}, /* matrices that are not written as a whole */
+        {"ordered", has.ordered},                     /* rows not in a fresh order */
+        {"files", has.files},                         /* data sets of several */
+        {"many", has.paths > 16},                     /* MD_PATHS / MD_PARTS */
+        {"norm", has.norm},                           /* constants of fields */
+        {"rings", has.rings},                         /* that an entry samples from */
+        {"hypers", has.hypers},                       /* scalars of --set beside inputs */
+        {"scalars", has.scalars},                     /* inputs, by --set */
+        {"halves", has.halves}, /* f16, bf16 of the model, not only of files */
+        {"near", has.near},     /* matrices that are not written as a whole */
         {"fetches", has.fetches},
         {"blind", has.blind},
         {"pairs", profile_has_pairs(e)}, /* that a profile measures */
         {"phases", e->p->module->phase.count > 0 || host_has_passes(e->p)},
-        {"several", e->p->module->phase.count > 1}, /* trains in one run */
+        {"several", e->p->module->phase.count > 1},      /* trains in one run */
         {"partial", has.rings || host_has_scaled(e->p)}, /* batches that give no update */
         {"huge", has_huge(e->p)},                        /* pages */
-        {"limits", api_has_limits(e->p)},           /* loops that may meet their maximum */
-        {"passes", host_has_passes(e->p)},          /* entries of phases, rows of a ring as data */
-        {"scaled", host_has_scaled(e->p)},          /* losses, whose updates may be left out */
+        {"limits", api_has_limits(e->p)},                /* loops that may meet their maximum */
+        {"passes", host_has_passes(e->p)},    /* entries of phases, rows of a ring as data */
+        {"calls", api_timed_calls(e->p) > 0}, /* that are timed on one thread too */
+        {"scaled", host_has_scaled(e->p)},    /* losses, whose updates may be left out */
         {"spans", e->p->phase.count > 0 && e->p->slot.count > 0}, /* memory that goes by phases */
         {"canary", e->c->opt.canary},
         {"profile", e->c->opt.profile},

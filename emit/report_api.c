@@ -250,8 +250,11 @@ static const char *const tensor_fields[] = {
     "int rank",         "int64_t shape[12]", "size_t offset",    "size_t bytes", "size_t copy_of",
     "int split",        "int transposed",    "int64_t lo",       "int64_t hi",   NULL};
 static const char *const pace_fields[] = {
-    "double fork",  "int weight",  "int count",    "int watch",      "double first", "double debt",
-    "double saved", "double rest", "double until", "char apart[64]", "double last",  NULL};
+    "double fork", "int weight",   "int count",   "int watch",    "double first",
+    "double debt", "double saved", "double rest", "double until", "char apart[64]",
+    "double last", "int alone",    NULL};
+static const char *const calls_fields[] = {"int alone",    "int every",       "int at",
+                                           "double begun", "double least[2]", NULL};
 static const char *const damage_fields[] = {"const char *entry", "const char *buffer", "int step",
                                             "int behind",        "size_t byte",        NULL};
 static const char *const place_fields[] = {"const char *where", "const char *what", "int given",
@@ -287,6 +290,10 @@ static void print_instance(const Emit *e, Text *out) {
     } else if (api_has_team(e->p)) {
         VEC_PUSH(e->arena, &field, "md_pace pace");
     }
+    const int timed = api_timed_calls(e->p);
+    if (timed > 0) {
+        VEC_PUSH(e->arena, &field, str_printf(e->arena, "md_calls calls[%d]", timed));
+    }
     int notes = trace_notes(e);
     if (notes > 0 && opt->nan) {
         VEC_PUSH(e->arena, &field, "const md_traced *traced");
@@ -310,6 +317,10 @@ static void print_structs(const Emit *e, Text *out) {
     if (!e->p->device && api_has_team(e->p)) {
         text_add(out, ",\n   ");
         c_struct(out, "md_pace", pace_fields);
+    }
+    if (api_timed_calls(e->p) > 0) {
+        text_add(out, ",\n   ");
+        c_struct(out, "md_calls", calls_fields);
     }
     if (opt->canary) {
         text_add(out, ",\n   ");

@@ -36,6 +36,48 @@ MD_FN double md_clock(void) {
 #endif
 }
 
+/* if: calls */
+/* Threads whose cores share no cache fetch from each other what the loop before wrote, inside of
+ * their parts, where the measurements above take it for work. So calls that are over soon are tried
+ * the other way now and then, and the faster way is kept. */
+enum {
+    MD_CALLS_TIMED = 6,   /* each way, of which */
+    MD_CALLS_FIRST = 2,   /* come first and do not count: caches, threads that wake */
+    MD_CALLS_MOST = 2000, /* from one trial to the next */
+    MD_CALLS_OFTEN = 32   /* and the least; each trial that changes nothing doubles it */
+};
+#ifndef MD_CALLS_LONG
+#define MD_CALLS_LONG 5e-3 /* seconds; longer calls do not wait for cores */
+#endif
+
+/* Around a call that begins, or ends, at `now`. */
+MD_FN void md_calls_begin(md_pace *pace, md_calls *c, double now) {
+    const int other = c->at >= c->every + MD_CALLS_TIMED;
+    pace->alone = c->alone ^ other;
+    c->begun = c->at < c->every ? 0 : now;
+}
+
+MD_FN void md_calls_end(md_pace *pace, md_calls *c, double now) {
+    const int timed = c->at - c->every, way = pace->alone;
+    pace->alone = 0;
+    c->at++;
+    if (c->begun > 0 && timed % MD_CALLS_TIMED >= MD_CALLS_FIRST) {
+        const double took = now - c->begun;
+        const int first = timed % MD_CALLS_TIMED == MD_CALLS_FIRST;
+        c->least[way] = first || took < c->least[way] ? took : c->least[way];
+    }
+    const int lasts = timed == MD_CALLS_TIMED - 1 && c->least[way] > MD_CALLS_LONG;
+    if (!lasts && timed < 2 * MD_CALLS_TIMED - 1) {
+        return;
+    }
+    const int change = !lasts && c->least[!c->alone] < 0.95 * c->least[c->alone];
+    c->alone = lasts ? 0 : c->alone ^ change;
+    c->every = change ? MD_CALLS_OFTEN : 2 * c->every + MD_CALLS_OFTEN;
+    c->every = c->every < MD_CALLS_MOST ? c->every : MD_CALLS_MOST;
+    c->at = 0;
+}
+/* end: calls */
+
 /* Whether a loop that begins at `now` may have threads, and whether it is measured. */
 MD_FN int md_team_pays(md_pace *pace, double now) {
     if (now < pace->until) {
@@ -54,8 +96,8 @@ MD_FN int md_team_pays(md_pace *pace, double now) {
 /* md_threads for the loops of an instance: 1 while its threads do not pay. */
 MD_FN int md_team(md_pace *pace, int limit) {
     const int n = md_threads(limit);
-    if (n == 1 || pace == NULL) {
-        return n;
+    if (n == 1 || pace == NULL || pace->alone) {
+        return pace == NULL ? n : 1;
     }
     if (pace->fork <= 0) {
         md_threads_settle();

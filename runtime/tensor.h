@@ -82,7 +82,18 @@ typedef struct md_pace {
     double rest, until; /* how long they were left alone, and until when */
     char apart[64];     /* another thread writes what follows */
     double last;        /* what the last part took */
+    int alone;          /* the call under way has one thread */
 } md_pace;
+
+/* if: calls */
+/* What calls of one entry took, on several threads and on one; all zero at first. */
+typedef struct md_calls {
+    int alone;       /* they are made on one thread, */
+    int every, at;   /* for so many calls; then some are timed, and as many the other way */
+    double begun;    /* when the one under way was, if it is timed */
+    double least[2]; /* seconds of those timed; [1]: on one thread */
+} md_calls;
+/* end: calls */
 
 /* Takes the next `bytes` of a file being saved; 0, or what save then returns. */
 typedef int (*md_write_fn)(void *user, const void *data, size_t bytes);

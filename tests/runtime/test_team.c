@@ -101,6 +101,47 @@ static void test_sampled(void **state) {
     assert_int_equal(md_team(NULL, 1), 1);
 }
 
+/* So many calls of an entry, each so long on threads and alone; gives how many were made alone. */
+static int calls(md_calls *c, int count, double together, double alone) {
+    md_pace pace = {0};
+    int by_one = 0;
+    for (int i = 0; i < count; i++) {
+        md_calls_begin(&pace, c, 1 + 7 * i);
+        assert_true(!pace.alone || md_team(&pace, 64) == 1);
+        by_one += pace.alone;
+        const double took = pace.alone ? alone : together;
+        md_calls_end(&pace, c, 1 + 7 * i + took * (1 + 0.5 * (i % 3)));
+        assert_int_equal(pace.alone, 0);
+    }
+    return by_one;
+}
+
+/* Calls are made the faster way, whichever it is at the time, and the other is rarely tried. */
+static void test_calls(void **state) {
+    (void)state;
+    md_calls c = {0};
+    const int trials = calls(&c, 20000, 500 * us, 900 * us);
+    assert_true(trials > 0 && trials <= 20 * MD_CALLS_TIMED);
+    assert_int_equal(c.alone, 0);
+    assert_int_equal(c.every, MD_CALLS_MOST);
+    assert_true(calls(&c, 4000, 960 * us, 700 * us) > 1000);
+    assert_int_equal(c.alone, 1);
+    assert_true(calls(&c, 20000, 960 * us, 700 * us) > 19000);
+    calls(&c, 4000, 500 * us, 700 * us);
+    assert_int_equal(c.alone, 0);
+    /* what is no faster for sure is not taken, and long calls are not tried, or no longer */
+    c = (md_calls){0};
+    calls(&c, 20000, 500 * us, 490 * us);
+    assert_int_equal(c.alone, 0);
+    c = (md_calls){0};
+    assert_int_equal(calls(&c, 20000, 5.1 * ms, 1 * ms), 0);
+    c = (md_calls){0};
+    calls(&c, 100, 3 * ms, 2 * ms);
+    assert_int_equal(c.alone, 1);
+    calls(&c, MD_CALLS_MOST, 9 * ms, 6 * ms);
+    assert_int_equal(c.alone, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paying),
@@ -108,6 +149,7 @@ int main(void) {
         cmocka_unit_test(test_overhead),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_sampled),
+        cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

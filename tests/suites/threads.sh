@@ -1,8 +1,8 @@
 #!/bin/sh
 # Loops may go from several threads to one and back at any time (runtime/team.h): with limits so small that
 # they do so all the while, and with threads that never pay, the weights are those of one thread to the
-# byte, and no page is added, with GNU's and with LLVM's OpenMP. So are those of a program that is made for
-# one thread alone. Shares that are begun unit by unit: test_help under ThreadSanitizer.
+# byte, and no page is added, with GNU's and with LLVM's OpenMP, also where whole calls take turns with
+# calls on one thread. So are those of a program that is made for one thread alone. Shares that are begun unit by unit: test_help under ThreadSanitizer.
 set -u
 . tests/lib.sh
 
@@ -24,6 +24,9 @@ for name in digits residual chars units; do
     "$MDLC" "$source" -o "$scratch/$name.c" || { fail "$name" "does not compile"; continue; }
     case $name:$usual in units:* | *:no) grep -q '^MD_.*md_help_next' "$scratch/$name.c" ;; *) ! grep -q md_help_next "$scratch/$name.c" ;; esac && pass ||
         fail "$name" "has units where its products are small, or none"
+    case $name:$(grep -c 'md_calls_begin(&m->pace' "$scratch/$name.c"):$usual in residual:[1-9]*:* | digits:0:yes | [!rd]* | d*:no) pass ;;
+    *) fail "$name" "calls of few loops are timed on one thread, or of many are not" ;;
+    esac
     "$MDLC" --threads=1 "$source" -o "$scratch/alone.c" || { fail "$name" "does not compile"; continue; }
     # shellcheck disable=SC2086
     $CC $flags "$scratch/alone.c" -lm -o "$scratch/alone" || { fail "$name" "does not build"; continue; }
