@@ -232,7 +232,7 @@ MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f
             a->path, (long long)a->width, (long long)elements, f->name, set->name,
             (long long)(f->first + f->count));
     }
-    if (f->source == MD_RECORD && f->load == NULL && !a->flat &&
+    if (f->source == MD_RECORD && !a->flat &&
         !md_shapes_agree(a->shape + 1, a->rank - 1, f->shape, f->rank)) {
         char is[MD_SHAPE_TEXT], takes[MD_SHAPE_TEXT];
         return md_fail(message, MD_EXIT_DATA,
