@@ -46,7 +46,7 @@ MD_COLD const char *md_path_beside(char *text, const char *name) {
 }
 
 /* One path of "TRAIN[,HELD_OUT[,TEST]]"; NULL when there is none: "rows.csv,,test.csv". What stands
- * behind the second comma is one path. */
+ * behind the second comma is one path. Without TRAIN, the model's stays. */
 MD_COLD const char *md_path_part(char *text, const char *value, int part) {
     const char *comma = strchr(value, ',');
     for (int i = 0; i < part; i++) {
@@ -70,7 +70,7 @@ MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int 
     if (value == NULL && set->file_count == 1) {
         value = md_option_of(o, "--data", set->name, set->name);
     }
-    if (value != NULL) {
+    if (value != NULL && (part != MD_PART_TRAIN || value[0] != ',')) {
         return md_path_part(text, value, part);
     }
     const char *name = set->files[file].paths[part];

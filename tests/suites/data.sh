@@ -52,10 +52,12 @@ same "parts by rules" "$scratch/want" "$scratch/have"
 parts_of fit_files >"$scratch/have"
 same "validation by a rule, test rows from a file" "$scratch/want" "$scratch/have"
 
-# A file of its own takes the place of a rule; an empty place is no file.
+# A file of its own takes the place of a rule; an empty place is no file, and in front the model's stays.
 { part_sums 3 0 | grep train; echo validation 2 3000; part_sums 3 0 | grep test; } >"$scratch/want"
 parts_of fit --data f=rows.csv,test.csv >"$scratch/have"
 same "a file in place of a rule" "$scratch/want" "$scratch/have"
+parts_of fit --data f=,test.csv >"$scratch/have"
+same "beside the model's rows to train on" "$scratch/want" "$scratch/have"
 { part_sums 0 4 | grep -v test; echo test 2 3000; } >"$scratch/want"
 parts_of fit --data f=rows.csv,,test.csv >"$scratch/have"
 same "test rows by --data" "$scratch/want" "$scratch/have"
