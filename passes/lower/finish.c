@@ -23,6 +23,8 @@ typedef struct {
     int64_t times; /* iterations of the current block */
     VEC(Reach) reach;
     bool *arg_used;
+    int64_t team;      /* threads that run the current statements side by side, at most */
+    int64_t *arg_team; /* by Arg.id: that use it so */
     int64_t *loaded; /* by Arg.id: elements loaded one by one */
     bool *swept;     /* by Arg.id: it is read as a whole too */
     int64_t flops;
@@ -43,6 +45,11 @@ static void count_flops(Walk *w, uint32_t owner, int64_t n) {
     }
     LayerFlops part = {layer, n};
     VEC_PUSH_FROM(p->arena, &step->layer, part, 2);
+}
+
+static void walk_arg(Walk *w, const Arg *arg) {
+    w->arg_used[arg->id] = true;
+    w->arg_team[arg->id] = w->team > w->arg_team[arg->id] ? w->team : w->arg_team[arg->id];
 }
 
 static void walk_index(Walk *w, const Index *index) {
@@ -78,7 +85,7 @@ static void walk_expr(Walk *w, const Expr *e) {
     if (e->kind == EXPR_LOAD) {
         Reach r = {.arg = e->arg, .index = e->index, .loop = w->loop};
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
-        w->arg_used[e->arg->id] = true;
+        walk_arg(w, e->arg);
         w->loaded[e->arg->id] = count_add(w->loaded[e->arg->id], 1, w->times);
     }
     if (e->kind == EXPR_KEY) {
@@ -119,7 +126,8 @@ static void unbind_list(Walk *w, const StmtList *list);
  * several goes. */
 static void walk_operand(Walk *w, const Arg *arg, const Index *at, bool store) {
     if (arg) {
-        w->arg_used[arg->id] = w->swept[arg->id] = true;
+        walk_arg(w, arg);
+        w->swept[arg->id] = true;
         Reach r = {.arg = arg, .loop = w->loop, .store = store, .add = store};
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
     }
@@ -131,8 +139,9 @@ static void walk_operand(Walk *w, const Arg *arg, const Index *at, bool store) {
 static void walk_tile(Walk *w, const Tile *tile) {
     w->loop = ++w->nloop;
     int64_t times = w->times;
+    w->team = w->b->w.k->threads;
     if (tile->halo) {
-        w->arg_used[tile->halo->id] = true;
+        walk_arg(w, tile->halo);
         w->times = count_add(0, times, w->b->w.k->axis[tile->batch].extent);
         walk_list(w, &tile->copy);
         unbind_list(w, &tile->copy);
@@ -148,10 +157,10 @@ static void walk_tile(Walk *w, const Tile *tile) {
         w->sum = tile;
     }
     if (tile->work) {
-        w->arg_used[tile->work->id] = true; /* no result shares with a workspace */
+        walk_arg(w, tile->work); /* no result shares with a workspace */
     }
     if (tile->common) {
-        w->arg_used[tile->common->id] = true;
+        walk_arg(w, tile->common);
     }
     count_flops(w, tile->owner, count_add(0, w->times, tile->flops));
     w->times = count_add(0, w->times, w->b->w.k->axis[tile->batch].extent);
@@ -159,17 +168,25 @@ static void walk_tile(Walk *w, const Tile *tile) {
     unbind_list(w, &tile->body);
 }
 
+/* A line is one thread's, or all of them share it. */
+static int64_t ordering_team(const Kernel *k, const Ordering *order) {
+    bool few = order->way != ORDER_LONG && order->rows < k->threads;
+    return !order->team ? 1 : few ? order->rows : k->threads;
+}
+
 /* Comparisons of places are no FLOPs. */
 static void walk_order(Walk *w, const Ordering *order) {
+    const int64_t team = ordering_team(w->b->w.k, order);
+    w->team = team > w->team ? team : w->team;
     w->loop = ++w->nloop;
     walk_operand(w, order->x, order->at_x, false);
     walk_operand(w, order->out, order->at_out, true);
-    w->arg_used[order->work->id] = true;
+    walk_arg(w, order->work);
 }
 
 static void walk_stmt(Walk *w, const Stmt *s) {
     const Kernel *k = w->b->w.k;
-    int64_t times = w->times;
+    const int64_t times = w->times, team = w->team;
     int loop = w->loop;
     if (s->begin) {
         walk_index(w, s->begin);
@@ -186,6 +203,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
     case STMT_FOR:
         w->times = count_add(0, w->times, trip_of(k, s->axis, s->span, s->until));
         w->loop = ++w->nloop;
+        w->team = s->parallel > 0 && stmt_team(k, s) > team ? stmt_team(k, s) : team;
         walk_list(w, &s->body);
         break;
     case STMT_LET:
@@ -202,7 +220,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
         walk_expr(w, s->expr);
         Reach r = {s->arg, s->index, w->loop, true, s->add != OP_CONST};
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
-        w->arg_used[s->arg->id] = true;
+        walk_arg(w, s->arg);
         if (s->add != OP_CONST) {
             count_flops(w, s->owner, w->times);
         }
@@ -238,6 +256,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
     case STMT_ORDER: walk_order(w, s->order); break;
     }
     w->times = times;
+    w->team = team;
     w->loop = loop;
 }
 
@@ -382,30 +401,11 @@ static void set_accesses(WorkBuild *b, const Walk *w) {
     }
 }
 
-/* A line is one thread's, or all of them share it. */
-static int64_t ordering_team(const Kernel *k, const Ordering *order) {
-    bool few = order->way != ORDER_LONG && order->rows < k->threads;
-    return !order->team ? 1 : few ? order->rows : k->threads;
-}
-
-/* The most threads that ever run a part of these statements. */
-static int64_t most_team(const Kernel *k, const StmtList *list) {
-    int64_t most = 1;
-    for (int i = 0; i < list->count; i++) {
-        const Stmt *s = list->at[i];
-        int64_t team = s->kind == STMT_ORDER                    ? ordering_team(k, s->order)
-                       : s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s)
-                                                                : most_team(k, &s->body);
-        most = team > most ? team : most;
-    }
-    return most;
-}
-
 /* A workspace with a row for each thread was made before the loops around it were known. */
-static void trim_rows(WorkBuild *b) {
-    int64_t team = most_team(b->w.k, &b->w.k->body);
+static void trim_rows(WorkBuild *b, const Walk *w) {
     for (int i = 0; i < b->w.k->arg.count; i++) {
         const Arg *arg = b->w.k->arg.at[i];
+        const int64_t team = w->arg_team[arg->id] > 1 ? w->arg_team[arg->id] : 1;
         Buf *buf = kernel_buf(b->w.k, arg);
         if (arg->thread && team < buf->per_thread) {
             buf->bytes = buf->bytes / buf->per_thread * team;
@@ -457,6 +457,19 @@ static void order_args(Kernel *k, const Walk *w) {
     k->call.buf.capacity = buf.capacity;
 }
 
+/* The most threads that ever run a part of these statements. */
+static int64_t most_team(const Kernel *k, const StmtList *list) {
+    int64_t most = 1;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        int64_t team = s->kind == STMT_ORDER                    ? ordering_team(k, s->order)
+                       : s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s)
+                                                                : most_team(k, &s->body);
+        most = team > most ? team : most;
+    }
+    return most;
+}
+
 /* A product by a tile says by itself how many threads it may have. */
 static int64_t kernel_team(const Kernel *k) {
     const Tile *tile = kernel_tile(k);
@@ -494,9 +507,10 @@ static void count_products(WorkBuild *b) {
 
 void kernel_finish(WorkBuild *b) {
     Kernel *k = b->w.k;
-    Walk w = {.b = b, .times = 1};
+    Walk w = {.b = b, .times = 1, .team = 1};
     w.bound = ARENA_ARRAY(b->w.scratch, bool, k->expr.count + 1);
     w.arg_used = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
+    w.arg_team = ARENA_ARRAY(b->w.scratch, int64_t, k->nargs + 1);
     w.loaded = ARENA_ARRAY(b->w.scratch, int64_t, k->nargs + 1);
     w.swept = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
     for (int i = 0; i < k->loop.count; i++) {
@@ -510,7 +524,7 @@ void kernel_finish(WorkBuild *b) {
     b->step->dear = w.dear;
     count_products(b);
     b->step->team = (int)kernel_team(k);
-    trim_rows(b);
+    trim_rows(b, &w);
     set_accesses(b, &w);
     order_args(k, &w);
 }
