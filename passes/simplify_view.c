@@ -213,21 +213,49 @@ static Node *window_rule(Graph *g, const Node *n, Node *const *in) {
     return node_reshape(g, part, n->type->rank, n->type->dim);
 }
 
+/* An axis of what begins at place `first` of x: zeros where x has none. */
+static Node *placed(Graph *g, Node *x, int axis, int64_t first, int64_t count) {
+    const int64_t last = first + count, have = x->type->dim[axis];
+    const int64_t from = first > 0 ? first : 0, to = last < have ? last : have;
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    if (from >= to) {
+        return NULL;
+    }
+    lo[axis] = from - first;
+    hi[axis] = last - to;
+    Node *part = to - from < have ? node_slice_axis(g, x, axis, from, to - from, 1) : x;
+    return lo[axis] > 0 || hi[axis] > 0 ? node_pad(g, part, lo, hi, BORDER_VALUE, 0) : part;
+}
+
 /* Windows that lie side by side do not overlap: they are the axis cut in parts, and zeros where it
  * is longer. So the adjoint of a pool asks once which place of a window it is at, not for each
- * place whether a window has it. */
+ * place whether a window has it. Nor does a single window overlap, as of a convolution over all of
+ * an axis. Of few long windows each element is a sum over windows, not over taps: a place and a tap
+ * change roles. */
 static Node *overlap_add_rule(Graph *g, const Node *n, Node *const *in) {
     const Attr *a = n->attr;
     const int64_t covered = a->count * a->taps;
-    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
-    if (a->s != a->taps || a->d != 1 || a->p != 0 || covered > a->taps_n || covered == 0) {
+    const bool beside = a->s == a->taps && a->d == 1 && a->p == 0 && covered <= a->taps_n;
+    const bool one = a->count == 1 && a->taps > 1 && a->d == 1;
+    if (covered > 0 && (beside || one)) {
+        Type type = *n->type;
+        type.dim[a->axis] = covered;
+        Node *joined = node_reshape(g, in[0], type.rank, type.dim);
+        return placed(g, joined, a->axis, a->p, a->taps_n);
+    }
+    if (3 * a->count > a->taps || a->count == 0 || a->s <= 0 || a->d <= 0) {
         return NULL;
     }
-    Type type = *n->type;
-    type.dim[a->axis] = covered;
-    Node *joined = node_reshape(g, in[0], type.rank, type.dim);
-    hi[a->axis] = a->taps_n - covered;
-    return hi[a->axis] > 0 ? node_pad(g, joined, lo, hi, BORDER_VALUE, 0) : joined;
+    int perm[MD_RANK];
+    for (int i = 0; i < in[0]->type->rank; i++) {
+        perm[i] = i == a->axis ? i + 1 : i == a->axis + 1 ? i - 1 : i;
+    }
+    Attr turned = attr_copy(a);
+    turned.s = a->d;
+    turned.d = a->s;
+    turned.count = a->taps;
+    turned.taps = a->count;
+    return node_overlap_add(g, node_permute(g, in[0], perm), &turned);
 }
 
 const SimplifyRow simplify_views[] = {

@@ -1,4 +1,5 @@
-# A random convolution and its gradients, of -v seed=N: mdlc text. Written by suites/convolutions.sh.
+# A random convolution and its gradients, of -v seed=N, with -v whole=1 one whose windows are as long as
+# the axis or nearly so: mdlc text. Written by suites/convolutions.sh.
 #
 # Axes a: places of the input are i1.. below x[a], windows k1.., results n1... Values are small
 # integers that tell places apart.
@@ -52,6 +53,8 @@ BEGIN {
         if (form == 1) s[a] = 2
         if (form == 1) k[a] = rank == 3 ? 3 : draw(3, 7)
         if (form == 4) n[a] = draw(4, 9)
+        if (whole && a <= 1 + seed % 2) n[a] = draw(1, 2)
+        if (whole && a <= 1 + seed % 2) k[a] = draw(4, rank == 3 ? 6 : 14)
         p[a] = draw(form == 4 && k[a] > 1, k[a] - 1)
         x[a] = (n[a] - 1) * s[a] + d[a] * (k[a] - 1) + 1 - 2 * p[a] + draw(0, s[a] - 1)
         if (x[a] < 1) x[a] = 1

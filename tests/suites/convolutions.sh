@@ -57,5 +57,11 @@ while [ $seed -lt $((SEED + COUNT)) ]; do
     esac
     seed=$((seed + 1))
 done
+seed=$SEED
+while [ $seed -lt $((SEED + 4 + COUNT / 8)) ]; do
+    awk -v seed=$seed -v whole=1 -f tests/suites/convolutions.awk >"$scratch/net.mdl"
+    beside "$seed, over whole axes: $(head -n 1 "$scratch/net.mdl")" f64
+    seed=$((seed + 1))
+done
 [ "$COUNT" -ge 150 ] || echo "left to LONG=1: $((150 - COUNT)) convolutions more"
 summary convolutions
