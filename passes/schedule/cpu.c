@@ -2,9 +2,9 @@
 #include "passes/schedule/schedule.h"
 
 static const Schedule *const schedules[] = {
-    &cpu_library, &cpu_tile,        &cpu_loops,      &cpu_column,      &cpu_total,   &cpu_pieces,
-    &cpu_turned,  &cpu_jammed,      &cpu_spelled,    &cpu_nest,        &cpu_running, &cpu_scatter,
-    &cpu_rows,    &cpu_order_lines, &cpu_order_long, &cpu_order_first, NULL,
+    &cpu_library, &cpu_tile,   &cpu_loops,       &cpu_column,     &cpu_total,       &cpu_pieces,
+    &cpu_turned,  &cpu_jammed, &cpu_spelled,     &cpu_nest,       &cpu_running,     &cpu_scatter,
+    &cpu_rows,    &cpu_across, &cpu_order_lines, &cpu_order_long, &cpu_order_first, NULL,
 };
 
 /* About one core of 2026 with vectors of 256 to 512 bits, the same on every host. */

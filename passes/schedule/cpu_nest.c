@@ -76,17 +76,30 @@ static int64_t place_bytes(const Kernel *k, Elem elem, const Index *index, AxisS
     return count_add(0, bytes, axes_count(k, axes));
 }
 
-static int64_t expr_bytes(KernelBuild *b, const Expr *e, int last, int turned, bool *seen) {
+/* The innermost of the axes; -1: there are none. Those of one space are numbered outermost first.
+ */
+static int last_axis(AxisSet set) {
+    int last = -1;
+    for (int a = 0; a < AXES_MAX; a++) {
+        last = set >> a & 1 ? a : last;
+    }
+    return last;
+}
+
+/* `rows`: a fold has vectors along its own last axis. */
+static int64_t expr_bytes(KernelBuild *b, const Expr *e, int last, int turned, bool rows,
+                          bool *seen) {
     if (seen[e->id]) {
         return 0;
     }
     seen[e->id] = true;
     int64_t bytes = 0;
+    last = rows && e->kind == EXPR_FOLD ? last_axis(e->fold) : last;
     if (e->kind == EXPR_LOAD) {
         bytes = place_bytes(b->k, e->arg->elem, e->index, e->index->axes, last, turned);
     }
     for (int i = 0; i < e->nkid; i++) {
-        bytes = count_add(bytes, 1, expr_bytes(b, e->kid[i], last, turned, seen));
+        bytes = count_add(bytes, 1, expr_bytes(b, e->kid[i], last, turned, rows, seen));
     }
     return bytes;
 }
@@ -96,10 +109,13 @@ Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned) {
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
     for (int i = 0; i < part->roots.count; i++) {
         const Root *root = &part->roots.at[i];
+        const bool rows = part->kind == PART_ROWS && last < 0;
+        const int along = rows ? last_axis(root_axes(root) & ~space_set(&part->rows)) : last;
         int64_t bytes =
-            place_bytes(b->k, root->arg->elem, root->index, root_axes(root), last, turned);
+            place_bytes(b->k, root->arg->elem, root->index, root_axes(root), along, turned);
         cost.bytes = count_add(cost.bytes, 1, bytes);
-        cost.bytes = count_add(cost.bytes, 1, expr_bytes(b, root->value, last, turned, seen));
+        bytes = expr_bytes(b, root->value, along, turned, rows, seen);
+        cost.bytes = count_add(cost.bytes, 1, bytes);
     }
     if (nest_parallel(b, part)) {
         cost.loop /= b->k->threads;
@@ -207,6 +223,11 @@ static void pieces_emit(KernelBuild *b, const Part *part, void *plan) {
     nest_piece(b, list->at[before], chunk, span);
 }
 
+static Cost rows_cost(KernelBuild *b, const Part *part, const void *plan) {
+    (void)plan;
+    return nest_cost(b, part, -1, -1);
+}
+
 static void rows_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)plan;
     const Radix *r = &part->rows;
@@ -226,4 +247,4 @@ static void rows_emit(KernelBuild *b, const Part *part, void *plan) {
 
 const Schedule cpu_nest = {"nest", 1 << PART_MAP, flat_fits, flat_cost, flat_emit};
 const Schedule cpu_pieces = {"pieces", 1 << PART_MAP, pieces_fit, pieces_cost, pieces_emit};
-const Schedule cpu_rows = {"rows", 1 << PART_MAP | 1 << PART_ROWS, rows_fit, NULL, rows_emit};
+const Schedule cpu_rows = {"rows", 1 << PART_MAP | 1 << PART_ROWS, rows_fit, rows_cost, rows_emit};

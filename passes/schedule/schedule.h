@@ -113,6 +113,7 @@ MachineTimes target_times(const Target *target);
 int64_t cost_time(const Target *target, Cost cost);
 
 extern const Schedule cpu_nest, cpu_pieces, cpu_rows; /* cpu_nest.c */
+extern const Schedule cpu_across;                     /* cpu_across.c */
 extern const Schedule cpu_turned, cpu_jammed;         /* cpu_block.c */
 extern const Schedule cpu_spelled;                    /* cpu_spelled.c */
 extern const Schedule cpu_column, cpu_total;          /* cpu_column.c, cpu_total.c */
@@ -158,6 +159,20 @@ void bind_root(Binder *x, const Root *root);
 void bind_end(KernelBuild *b, const ExprList *made);
 
 /* --- stage.c --- */
+/* What one loop of a row does. */
+typedef struct {
+    AxisSet set; /* inner axes; 0: no loop */
+    int depth;
+    bool search; /* the folds are OP_ARGMAX or OP_ARGMIN: a loop of their own */
+    ExprList fold;
+    RootList root;
+    ExprList keep;    /* row values that this stage leaves for later ones */
+    ExprList kept_as; /* loads of them */
+    ExprList take;    /* what it reads of those */
+} Stage;
+typedef VEC(Stage) StageList;
+/* The stages of a row, in order: what each folds, and what it stores; `scope`: the axes of rows. */
+StageList nest_stages(KernelBuild *b, AxisSet scope, const RootList *roots);
 /* Binds what `roots` need outside of the axes of inner loops, in `list`, where `scope` is bound. */
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
@@ -183,9 +198,9 @@ StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, boo
 /* The operations of all that the roots of the part at hand compute, counted once. */
 int64_t nest_work(KernelBuild *b, const Part *part);
 bool nest_parallel(KernelBuild *b, const Part *part); /* so many that threads pay */
-/* Of nested loops, the vector loop over `last` (-1: of rows). Where a load jumps along it, a cache
- * line is moved for each element, but not where blocks of the axis `turned` (-1: none) use it up.
- */
+/* Of nested loops, the vector loop over `last` (-1: of rows, along each by itself). Where a load
+ * jumps along it, a cache line is moved for each element, but not where blocks of the axis `turned`
+ * (-1: none) use it up. */
 Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
 
 /* --- cpu_column.c --- */

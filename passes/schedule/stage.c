@@ -20,18 +20,6 @@ enum {
 /* --- stages ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    AxisSet set; /* inner axes; 0: no loop */
-    int depth;
-    bool search; /* the folds are OP_ARGMAX or OP_ARGMIN: a loop of their own */
-    ExprList fold;
-    RootList root;
-    ExprList keep;    /* row values that this stage leaves for later ones */
-    ExprList kept_as; /* loads of them */
-    ExprList take;    /* what it reads of those */
-} Stage;
-typedef VEC(Stage) StageList;
-
-typedef struct {
     KernelBuild *b;
     AxisSet scope;
     int *depth; /* by Expr.id: number of folds of this scope under it, -1: unknown */
@@ -510,13 +498,18 @@ static void emit_row_stage(Rows *r, StmtList *list, int s) {
     bind_end(b, &stage->take);
 }
 
-/* All stages of one row. */
-void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
+StageList nest_stages(KernelBuild *b, AxisSet scope, const RootList *roots) {
     Rows r = {.b = b, .scope = scope};
     bind_room(b);
     r.depth = ARENA_ARRAY(b->scratch, int, b->nbound);
     memset(r.depth, -1, sizeof *r.depth * (size_t)b->nbound);
     place_roots(&r, roots);
+    return r.stage;
+}
+
+/* All stages of one row. */
+void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
+    Rows r = {.b = b, .scope = scope, .stage = nest_stages(b, scope, roots)};
     if (b->target->thread_row) {
         plan_keeps(&r);
     }
