@@ -463,10 +463,11 @@ static Cost across_cost(KernelBuild *b, const Part *part, const void *plan) {
 }
 
 /* Rows of a piece: fewer where threads would have too few pieces. */
-static int64_t piece_of(int64_t extent, int64_t others) {
+static int64_t piece_of(int64_t extent, int64_t others, bool parallel) {
     const int64_t most = (extent + ACROSS_UNIT - 1) / ACROSS_UNIT;
     int64_t pieces = (extent + ACROSS_PIECE - 1) / ACROSS_PIECE;
-    pieces = pieces * others < ACROSS_PIECES ? (ACROSS_PIECES + others - 1) / others : pieces;
+    const int64_t least = parallel ? (ACROSS_PIECES + others - 1) / others : 1;
+    pieces = pieces < least ? least : pieces;
     pieces = pieces < most ? pieces : most;
     const int64_t span = align_up((extent + pieces - 1) / pieces, ACROSS_UNIT);
     return span < extent ? span : 0;
@@ -481,13 +482,14 @@ static void across_emit(KernelBuild *b, const Part *part, void *plan) {
     for (; n < r->n - 1; n++) {
         outer[n] = r->axis[n];
     }
-    x.span = piece_of(extent, r->count / extent);
+    const bool parallel = nest_parallel(b, part);
+    x.span = piece_of(extent, r->count / extent, parallel);
     if (x.span > 0) {
         x.piece = outer[n++] = kernel_axis(b->k, (extent + x.span - 1) / x.span, "c");
     }
     x.around = axes_with(0, outer, n);
     nest_lets(b, &b->k->body, 0, &part->roots);
-    StmtList *list = nest_loops(b, &b->k->body, outer, n, nest_parallel(b, part));
+    StmtList *list = nest_loops(b, &b->k->body, outer, n, parallel);
     nest_lets(b, list, x.around, &part->roots);
     for (int s = 0; s < stages->count; s++) {
         across_stage(&x, list, &stages->at[s]);

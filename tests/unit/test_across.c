@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Of the first kernel of an entry. */
+/* Of the first kernel of an entry that is no product. */
 typedef struct {
     int folds, vectors;
     int64_t most; /* places that a turn of the loops around passes over, in an innermost loop */
@@ -25,7 +25,7 @@ static int64_t stride_of(const Expr *e, int axis) {
     if (e->kind == EXPR_LOAD && index_stride(e->index, axis, &stride)) {
         most = stride;
     }
-    for (int i = 0; i < e->nkid; i++) {
+    for (int i = 0; i < e->nkid && e->kind != EXPR_FOLD; i++) { /* which has been made */
         const int64_t kid = stride_of(e->kid[i], axis);
         most = kid > most ? kid : most;
     }
@@ -64,7 +64,11 @@ static Loops loops_of(const char *text, const Target *target) {
     const Program *p = pass_lower(&m.c, &m.c.arena, m.module);
     const ProgramEntry *e = p->entry.at[p->entry.count - 1];
     Loops loops = {0};
-    count_loops(&e->step.at[0]->kernel->body, -1, &loops);
+    const Step *step = e->step.at[0];
+    for (int i = 1; i < e->step.count && kernel_tile(step->kernel); i++) { /* behind a product */
+        step = e->step.at[i];
+    }
+    count_loops(&step->kernel->body, -1, &loops);
     dumped_done(&m);
     return loops;
 }
@@ -105,6 +109,21 @@ static void test_others(void **state) {
     }
 }
 
+/* Of one kernel for the rows of a matrix and for its columns, these go across. */
+static void test_both(void **state) {
+    (void)state;
+    needs_usual_sizes();
+    const Loops loops =
+        loops_of("op size(x: [..., n]) -> [...] {\n    m[...] = max[j] x[..., j];\n"
+                 "    s[...] = log(sum[j] exp(x[..., j] - m[...]));\n    return m + s;\n}\n"
+                 "entry f(a: [256, 64], b: [64, 256]) {\n    x = matmul(a, b);\n"
+                 "    return x = x, rows = size(x), columns = size(x, axis = 0);\n}\n",
+                 &target_cpu);
+    assert_int_equal(loops.folds, 2);
+    assert_int_equal(loops.most, 1);
+    assert_true(loops.vectors >= 3);
+}
+
 /* It is the cost of lines of memory that decides. */
 static void test_cost(void **state) {
     (void)state;
@@ -121,6 +140,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_others),
+        cmocka_unit_test(test_both),
         cmocka_unit_test(test_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
