@@ -187,7 +187,7 @@ static void across_terms(Across *x, StmtList *list, AxisSet scope, Folds *f, Exp
     const bool split = f->lanes > 1;
     const int64_t parts = (last.trip + f->lanes - 1) / f->lanes;
     const Index *begin = last.begin ? last.begin : index_const(t, 0);
-    const int part = split && parts > 1 ? kernel_axis(b->k, parts, "q") : -1;
+    const int part = split && parts > 1 ? across_axis(x, parts) : -1;
     begin = part < 0 ? begin
                      : index_add(t, begin, index_scale(t, kernel_axis_index(b->k, part), f->lanes));
     const Index *lane = index_add(t, kernel_axis_index(b->k, last.axis), index_scale(t, begin, -1));

@@ -1,5 +1,5 @@
-/* The entries of across.mdl: folds of rows that lie side by side in memory, and of the same rows one
- * behind another. Prints a line with FAIL for each result of which some bits differ. */
+/* The entries of across.mdl: folds of rows that lie side by side in memory, and of the same rows
+ * one behind another. Prints a line with FAIL for each result of which some bits differ. */
 #include "net.h"
 
 #include <stdbool.h>

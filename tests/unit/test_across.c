@@ -1,5 +1,4 @@
-/* Rows that lie side by side in memory: which loops they get, and where they keep their own. Values:
- * suites/across, test_lower. */
+/* Rows that lie side by side in memory: which loops they get. Values: suites/across, test_lower. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
