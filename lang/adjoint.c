@@ -41,6 +41,44 @@ static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
     return arith_spread(e, w, like->span, like->nspan, like->rank, like->dim);
 }
 
+/* The cotangents that an adjoint returned, by the names of the arguments, which stand in `inner`: one
+ * for each float tensor, number which[i] of the arguments, in cot[i]. What is known when compiling
+ * has none. */
+static bool cotangents(Elab *e, const Item *item, const Value *g, const Scope *inner,
+                       const char *const *name, int nfloat, const Value **cot) {
+    int found = 0;
+    for (int i = 0; g->kind == V_RECORD && i < g->count; i++) {
+        const ScopeName *s = scope_find_here(inner, g->field[i]);
+        int k = 0;
+        while (k < nfloat && !str_eq(name[k], g->field[i])) {
+            k++;
+        }
+        if (k < nfloat) {
+            cot[k] = g->item[i];
+            found++;
+        } else if (!s || s->value->kind == V_TENSOR ||
+                   call_parameter(item->ast->kid[0], g->field[i]) < 0) {
+            elab_error(e, item->ast->kid[3]->loc, 727,
+                       "the adjoint of '%s' returns '%s', which is no float argument of it",
+                       item->name, g->field[i]);
+            diag_hint(&e->c->diag,
+                      "each cotangent has the name of its argument: return x = ..., y = ...;");
+            return false;
+        }
+    }
+    if (g->kind != V_RECORD) {
+        cot[0] = g;
+        found = 1;
+    }
+    if (found != nfloat) {
+        elab_error(e, item->ast->kid[3]->loc, 236,
+                   "the adjoint of '%s' returns %d cotangents, its float "
+                   "arguments are %d",
+                   item->name, found, nfloat);
+    }
+    return found == nfloat;
+}
+
 const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     const Ast *adjoint = item->ast->kid[3], *params = item->ast->kid[0];
     if (v->kind != V_TENSOR || v->end || !elem_is_float(value_elem(v))) {
@@ -53,6 +91,8 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     }
     const Value *arg[CALL_PARAMS];
     Node *in[CALL_PARAMS], *out[CALL_PARAMS] = {0};
+    const Value *cot[CALL_PARAMS] = {0};
+    const char *name[CALL_PARAMS];
     int n = 0, nfloat = 0, which[CALL_PARAMS];
     Scope *inner = scope_new(e->scratch, NULL, item->file), *before = e->scope;
     Region *body = region_new(e->g, e->g->region);
@@ -71,6 +111,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
                 seen = value_ranged(e->scratch, seen, arg[n]->lo, arg[n]->hi);
             }
             if (elem_is_float(value_elem(seen))) {
+                name[nfloat] = s->name;
                 which[nfloat++] = n;
             }
             n++;
@@ -93,16 +134,10 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     bool ok = g && elab_ok(g);
     if (!g) {
         elab_error(e, adjoint->loc, 235, "the adjoint of '%s' returns nothing", item->name);
-    } else if (ok && (g->kind == V_RECORD ? g->count : 1) != nfloat) {
-        elab_error(e, adjoint->loc, 236,
-                   "the adjoint of '%s' returns %d cotangents, its float "
-                   "arguments are %d",
-                   item->name, g->kind == V_RECORD ? g->count : 1, nfloat);
-        ok = false;
     }
+    ok = ok && cotangents(e, item, g, inner, name, nfloat, cot);
     for (int i = 0; ok && i < nfloat; i++) {
-        out[which[i]] =
-            cotangent(e, g->kind == V_RECORD ? g->item[i] : g, arg[which[i]], adjoint->loc);
+        out[which[i]] = cotangent(e, cot[i], arg[which[i]], adjoint->loc);
         ok = out[which[i]] != NULL;
     }
     for (int i = 0; ok && i < n; i++) {

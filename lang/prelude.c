@@ -559,7 +559,7 @@ static double rsqrt_of(double x) {
     return 1 / sqrt(x);
 }
 static double sign_of(double x) {
-    return x > 0 ? 1 : x < 0 ? -1 : 0;
+    return isnan(x) ? x : x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 static double round_of(double x) {
     return nearbyint(x);
