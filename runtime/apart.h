@@ -7,18 +7,16 @@
 
 #include "runtime/log.h"
 
-/* The path that --out gives for a result; NULL: none. */
-MD_COLD const char *md_out_path(const md_run *r, const md_port *port) {
-    const char *path = md_option_of(&r->options, "--out", r->task->entry->name, port->name);
+/* The paths that --out gives for the results, looked up once: there may be many of both. What names
+ * no result was found to be the path of the only one. */
+MD_COLD void md_out_paths(md_run *r) {
+    const md_entry *e = r->task->entry;
     int at = 0;
-    const char *pair;
-    while (path == NULL && (pair = md_option_pair(&r->options, "--out", &at)) != NULL) {
-        if (r->task->entry->output_count == 1 &&
-            !md_pair_known(r->model, r->task->entry, "--out", pair, NULL)) {
-            path = pair;
-        }
+    for (int i = 0; i < e->output_count; i++) {
+        const char *path = md_option_of(&r->options, "--out", e->name, e->outputs[i].name);
+        const int only = path == NULL && e->output_count == 1;
+        r->task->paths[i] = only ? md_option_pair(&r->options, "--out", &at) : path;
     }
-    return path;
 }
 
 /* One file that the run reads or writes. */
@@ -40,10 +38,7 @@ MD_COLD md_named md_apart_output(const md_run *r, int i) {
                                           {"--profile-trace", o->trace},
                                           /* end: profile */
                                           {"--plot", o->plot}};
-    md_named result = {"--out", NULL};
-    if (i >= MD_NAMED_OUT) {
-        result.path = md_out_path(r, &r->task->entry->outputs[i - MD_NAMED_OUT]);
-    }
+    const md_named result = {"--out", i < MD_NAMED_OUT ? NULL : r->task->paths[i - MD_NAMED_OUT]};
     return i < MD_NAMED_OUT ? fixed[i] : result;
 }
 
@@ -87,9 +82,10 @@ MD_COLD int md_apart(md_run *r) {
         snprintf(old, sizeof old, "%s.old", r->options.checkpoint);
         kept.path = old;
     }
+    md_out_paths(r);
     for (int i = 0; i < MD_NAMED_OUT + results; i++) {
         const md_named output = md_apart_output(r, i);
-        for (int k = 0; k < i; k++) {
+        for (int k = 0; k < i && output.path != NULL; k++) {
             md_apart_from(r, md_apart_output(r, k), output);
         }
         md_apart_from(r, output, kept);

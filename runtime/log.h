@@ -45,6 +45,7 @@ typedef struct md_task {
     int64_t *slices;   /* calls that each --in file holds, 0: none given */
     uint64_t *scalars; /* the bytes of --set, one an input */
     const void **in, **results;
+    const char **paths; /* of --out, one a result */
     int64_t *rows; /* numbers of the staged rows */
     double *values, *eval_values, *part_sums;
     int64_t *batches;               /* and doubles behind it: NAME_eval_sums */

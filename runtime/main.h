@@ -90,6 +90,7 @@ MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
     k->scalars = (uint64_t *)md_take(b, inputs * sizeof(int64_t));
     k->in = (const void **)md_take(b, inputs * sizeof(int64_t));
     k->results = (const void **)md_take(b, (size_t)e->output_count * sizeof(void *));
+    k->paths = (const char **)md_take(b, (size_t)e->output_count * sizeof(void *));
     k->rows = (int64_t *)md_take(b, rows * sizeof(int64_t));
     k->values = (double *)md_take(b, values * sizeof(double));
     k->eval_values = (double *)md_take(b, values * sizeof(double));

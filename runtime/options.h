@@ -128,8 +128,7 @@ MD_COLD const md_option *md_option_at(const md_options *o, int *i, const char **
     const char *equals = strchr(arg, '=');
     size_t n = equals == NULL ? strlen(arg) : (size_t)(equals - arg);
     const md_option *option = md_option_table();
-    while (option->name != NULL &&
-           (strlen(option->name) != n || strncmp(option->name, arg, n) != 0)) {
+    while (option->name != NULL && (strncmp(option->name, arg, n) != 0 || option->name[n] != 0)) {
         option++;
     }
     *value = NULL;
@@ -358,18 +357,16 @@ MD_COLD int md_option_one(md_options *o, const md_option *option, const char *va
     return MD_EXIT_OK;
 }
 
-/* Does what stands in front of '=' equal NAME or OWNER.NAME? With a text, adds NAME to it. */
+/* Does what stands in front of '=' equal NAME or OWNER.NAME? Adds NAME to the list. */
 MD_COLD int md_pair_names(const char *pair, const char *owner, const char *name, md_text *list) {
     size_t front = strlen(owner);
-    if (list != NULL) {
-        md_text_format(list, " %s", name);
-    }
+    md_text_format(list, " %s", name);
     int owned = strncmp(pair, owner, front) == 0 && pair[front] == '.';
     return md_pair_is(pair, name) || (owned && md_pair_is(pair + front + 1, name));
 }
 
-/* Looks among the names that an option of this entry takes: is that of `pair` one of them? With a
- * text, lists them there instead. */
+/* Looks among the names that an option of this entry takes: is that of `pair` one of them? Lists
+ * them, too. */
 MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *option,
                           const char *pair, md_text *list) {
     int known = 0;

@@ -124,7 +124,7 @@ MD_COLD int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
     const md_entry *e = r->task->entry;
     int files = 0, rc = MD_EXIT_OK;
     for (int i = 0; i < e->output_count; i++) {
-        const char *path = md_out_path(r, &e->outputs[i]);
+        const char *path = r->task->paths[i];
         outs[i].fd = -1;
         if (path != NULL && rc == MD_EXIT_OK) {
             rc = md_out_open(&outs[i], path, &r->message);

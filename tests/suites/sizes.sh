@@ -229,6 +229,14 @@ else
     fail "60 layers"
 fi
 
+# Where 1,500 results go is known in no time, however many --out say it: seconds of one processor are plenty.
+awk 'BEGIN { printf "entry f() { return y0 = full(0, [2])"; for (i = 1; i < 1500; i++) printf ", y%d = full(%d, [2])", i, i; print "; }" }' >"$scratch/results.mdl"
+"$MDLC" "$scratch/results.mdl" -o "$scratch/results.c" && $CC -O0 "$scratch/results.c" -lm -o "$scratch/results" || fail "1,500 results"
+outs=$(awk 'BEGIN { for (i = 0; i < 100; i++) printf " --out y%d=/dev/null", i * 15 }')
+# shellcheck disable=SC2086
+(ulimit -t 5 && exec "$scratch/results" f $outs --out y1499="$scratch/last.npy") >"$scratch/out" 2>&1 && [ -s "$scratch/last.npy" ] && pass ||
+    fail "1,500 results" "100 of them into files: $(head -n 1 "$scratch/out")"
+
 # A model for which there is not enough memory is an error that says so, and leaves no file.
 if [ "$MANY" != 1000 ]; then
     (ulimit -v 9000 && exec "$MDLC" samples/chars.mdl -o "$scratch/out.c") >"$scratch/out" 2>"$scratch/err"
