@@ -522,14 +522,20 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     }
     const char *option[] = {"--only", "--save-only"}, *paths[] = {o->only, o->save_only};
     for (int k = 0; k < 2; k++) {
-        int any = 0;
-        for (size_t i = 0; paths[k] != NULL && i < m->tensor_count; i++) {
-            any |= m->tensors[i].kind <= MD_LAYER_STATE && md_slice_any(paths[k], &m->tensors[i]);
-        }
-        if (paths[k] != NULL && !any) {
-            return md_fail(message, MD_EXIT_USAGE,
-                           "%s: the model has no weights under '%s'; 'info' lists them", option[k],
-                           paths[k]);
+        const char *at = paths[k] != NULL ? paths[k] : "";
+        for (size_t n; *at != 0; at += n + (at[n] == ',')) {
+            char path[MD_NAME_BYTES];
+            int any = 0;
+            n = strcspn(at, ",");
+            snprintf(path, sizeof path, "%.*s", (int)n, at);
+            for (size_t i = 0; i < m->tensor_count; i++) {
+                any |= m->tensors[i].kind <= MD_LAYER_STATE && md_slice_any(path, &m->tensors[i]);
+            }
+            if (!any) {
+                return md_fail(message, MD_EXIT_USAGE,
+                               "%s: the model has no weights under '%s'; 'info' lists them",
+                               option[k], path);
+            }
         }
     }
     if (o->threads > m->threads) {

@@ -361,6 +361,9 @@ static void test_usage(void **state) {
     refuses(2, "fit --steps 3 --epochs 2", "exclude each other");
     refuses(2, "fit --only w", "--only says what --load takes");
     refuses(2, "fit --load x --only fc", "has no weights under 'fc'");
+    refuses(2, "fit --load x --only w,fc", "--only: the model has no weights under 'fc'");
+    refuses(2, "fit --save x --save-only fc,w", "--save-only: the model has no weights under 'fc'");
+    refuses(2, "fit --load x --only w,fc,gc", "has no weights under 'fc'; ");
     refuses(2, "fit --resume x --seed 3", "--seed begin a new run");
     refuses(2, "fit --save-every 3", "needs --save FILE or --checkpoint FILE");
     refuses(2, "fit --log csv", "json|none or csv=FILE");

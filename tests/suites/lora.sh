@@ -115,6 +115,7 @@ wrong() { # STATUS PATTERN OPTION...
 }
 wrong 2 "save-only says what" adapt --save-only base_model
 wrong 2 "no weights under 'nothing'" adapt --save "$scratch/x.st" --save-only nothing
+wrong 2 "no weights under 'fc9'" adapt --load "$scratch/both.st" --only base_model,fc9
 wrong 2 "second file beside --load" adapt --with "$scratch/adapter.st"
 wrong 1 "cannot open" adapt --load "$scratch/both.st" --with "$scratch/absent.st"
 wrong 1 "tensor .* is missing" adapt --load "$scratch/base.st"

@@ -256,14 +256,14 @@ base=$((2 * 512 * 512 * 4))
 awk -v base=$base '/^  phase 1/ { gsub(",", ""); one = $3 } /^  phase 2/ { gsub(",", ""); two = $3 } END { exit !(one > 0 && one < base / 2 && two > base) }' "$scratch/info" && pass ||
     fail "later" "$(grep '^  phase' "$scratch/info")"
 later --steps 0 --seed 11 --save "$scratch/other.w"
-later --steps 0 --seed 12 --save "$scratch/adds.w" --save-only add,plus
+later --steps 0 --seed 12 --save "$scratch/adds.w" --save-only add
 for from in "--seed 5" "--seed 5 --load $scratch/other.w" "--seed 5 --load $scratch/other.w --with $scratch/adds.w"; do
     rm -f "$scratch"/chain* "$scratch"/part*
     # shellcheck disable=SC2086
     later first --steps 20 $from --checkpoint "$scratch/chain" && later second --steps 10 --resume "$scratch/chain" --checkpoint "$scratch/chain" --save "$scratch/chain.w"
-    later second --steps 0 --resume "$scratch/chain" --save "$scratch/chain.add" --save-only add,plus,small
+    later second --steps 0 --resume "$scratch/chain" --save "$scratch/chain.add" --save-only add,small
     # shellcheck disable=SC2086
-    later $from --save "$scratch/part.add" --save-only add,plus,small
+    later $from --save "$scratch/part.add" --save-only add,small
     same "later, its base not saved: $from" "$scratch/chain.add" "$scratch/part.add"
     # shellcheck disable=SC2086
     "$program" $from --log json --save "$scratch/part.small" --save-only small >"$scratch/log" 2>"$scratch/err" || fail "later $from" "$(cat "$scratch/err")"
