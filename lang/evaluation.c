@@ -104,35 +104,58 @@ void evaluation_divided(Elab *e, Loc loc, const Value *a, const Value *b) {
     }
 }
 
+/* The input of the end entry for the sum of `node` over all batches. */
+static Slot *sum_slot(Elab *e, Node *node, Elem elem, Loc loc) {
+    Evaluation *ev = e->entry->evaluation;
+    for (int i = 0; i < ev->sum.count; i++) {
+        if (ev->sum.at[i].node == node && ev->sum.at[i].slot->type.elem == elem) {
+            return ev->sum.at[i].slot;
+        }
+    }
+    const char *name = str_printf(e->arena, "sum%d", ev->sum.count);
+    Slot *slot = ARENA_NEW(e->arena, Slot);
+    slot->kind = SLOT_INPUT;
+    slot->name = slot->file_name = slot->c_name = name;
+    slot->type = *node->type;
+    slot->type.elem = elem;
+    slot->entry = ev->end;
+    slot->loc = loc;
+    slot->index = ev->end->input.count;
+    VEC_PUSH(e->arena, &ev->end->input, slot);
+    entry_out(e, OUT_SUM, name, NULL, node, loc);
+    RowSum sum = {node, slot};
+    VEC_PUSH(e->arena, &ev->sum, sum);
+    return slot;
+}
+
 /* The sum of all batches, as the end entry sees it: numbers in the type of the program, what has
  * axes in doubles, which is how a host keeps it. */
 static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
-    Evaluation *ev = e->entry->evaluation;
-    Slot *slot = NULL;
-    for (int i = 0; i < ev->sum.count; i++) {
-        if (ev->sum.at[i].node == node) {
-            slot = ev->sum.at[i].slot;
-        }
-    }
-    if (!slot) {
-        const char *name = str_printf(e->arena, "sum%d", ev->sum.count);
-        slot = ARENA_NEW(e->arena, Slot);
-        slot->kind = SLOT_INPUT;
-        slot->name = slot->file_name = slot->c_name = name;
-        slot->type = *node->type;
-        slot->type.elem = slot->type.rank > 0 ? TY_F64 : e->g->float_type;
-        slot->entry = ev->end;
-        slot->loc = loc;
-        slot->index = ev->end->input.count;
-        VEC_PUSH(e->arena, &ev->end->input, slot);
-        entry_out(e, OUT_SUM, name, NULL, node, loc);
-        RowSum sum = {node, slot};
-        VEC_PUSH(e->arena, &ev->sum, sum);
-    }
-    Region *before = graph_enter(e->g, ev->end->region);
+    Slot *slot = sum_slot(e, node, node->type->rank > 0 ? TY_F64 : e->g->float_type, loc);
+    Region *before = graph_enter(e->g, evaluation_end_region(e));
     Node *r = node_cast(e->g, node_slot(e->g, slot), e->g->float_type);
     graph_leave(e->g, before);
     return r;
+}
+
+/* The end entry has no inputs but sums, so it gets the mean of the scalar over all rows: products
+ * and sums of a number of 32 bits are exact in doubles, and so is the quotient. */
+Node *evaluation_scalar(Elab *e, Slot *slot) {
+    Graph *g = e->g;
+    Evaluation *ev = e->entry->evaluation;
+    const Elem elem = slot->type.elem;
+    const bool exact = elem_is_float(elem) || (elem_is_int(elem) && elem_bytes(elem) <= 4);
+    if (!ev || slot == ev->rows || slot->entry != e->entry->entry || slot->type.rank > 0 ||
+        !exact) {
+        return NULL;
+    }
+    Region *before = graph_enter(g, slot->entry->region);
+    Node *rows = node_cast(g, node_slot(g, ev->rows), TY_F64);
+    Node *part = node_map2(g, OP_MUL, node_cast(g, node_slot(g, slot), TY_F64), rows);
+    Slot *total = sum_slot(e, part, TY_F64, slot->loc);
+    Slot *all = sum_slot(e, rows, TY_F64, slot->loc);
+    graph_leave(g, before);
+    return node_cast(g, node_map2(g, OP_DIV, node_slot(g, total), node_slot(g, all)), elem);
 }
 
 /* The sum over `axes`, among them that of the rows, which has `factor` elements of each: of each

@@ -14,6 +14,9 @@ const char *evaluation_of_few(const Elab *e);
 Region *evaluation_end_region(Elab *e);
 /* v as the end entry sees it; poison after an error. */
 const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v);
+/* A scalar input of the run, which all batches share, made in the end region, where the graph is
+ * now; NULL: the slot is none. */
+Node *evaluation_scalar(Elab *e, Slot *slot);
 /* What is made of v, a value of the end, is made there: nodes go to that region from here to
  * evaluation_leave, which marks `r` (or NULL) as a value of the end too. */
 Region *evaluation_enter(Elab *e, const Value *v);

@@ -5,6 +5,7 @@
 #include "compiler/loop_builder.h"
 #include "lang/arith.h"
 #include "lang/draw.h"
+#include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/half.h"
 #include "lang/init_presets.h"
@@ -253,8 +254,11 @@ static Node *transplant(Elab *e, Node *node, bool slots, MovedList *moved) {
     if (captured) { /* a constant that was made in front of the loop */
         return transplant(e, captured, slots, moved);
     }
+    if (node->op == OP_SLOT && slots && node->attr->slot->kind == SLOT_INPUT) {
+        return evaluation_scalar(e, node->attr->slot);
+    }
     if (node->op == OP_BODY_PARAM || node->op == OP_RANDOM || node->body ||
-        (node->op == OP_SLOT && (!slots || node->attr->slot->kind == SLOT_INPUT))) {
+        (node->op == OP_SLOT && !slots)) {
         return NULL;
     }
     Node **in = ARENA_ARRAY(e->arena, Node *, node->nin);

@@ -47,6 +47,28 @@ near "the same in the evaluation" "$(number "$eval" rest)" "$(awk -v x="$l2" 'BE
 near "the last step" "$(number "$step" now)" 33 0
 near "the epoch that it belongs to" "$(number "$step" when_)" 2 0
 # The number of rows is known only at the end: 359 held out, in three batches of at most 128.
+# A scalar that the run sets is the same in all batches: it meets sums of them as one fixed by the text does, an f32
+# exactly as a real, over held-out rows and rows to train on, whose last batch is shorter.
+scalar() { # NAME TYPE K K+1
+    printf 'use nn;\ndim B = 50;\ndataset digits { file f = "samples/data/digits.csv"; x: f32[64] = f.columns(0..64) / 16;\n'
+    printf '    y: f32 = f.column(64); holdout every(5); }\nmodel net(x: [B, 64]) -> [B, 1] { return x |> fc: linear(out = 1); }\n'
+    printf 'train fit(k: %s) of net on digits[B] {\n    p = net(x)[:, 0];\n    loss mean((p - y)^2) / %s;\n' "$2" "$3"
+    printf '    metric near = mean(abs(p - y)) * %s;\n    metric only = %s;\n    optimizer sgd(lr = 0.01);\n    steps 7;\n}\n' "$4" "$3"
+}
+scalar real "real = 2.5" k "(k + 1)" >"$scratch/real.mdl"
+scalar f32 "f32 = 2.5" k "(k + 1)" >"$scratch/f32.mdl"
+scalar i32 "i32 = 2" "f32(k)" "f32(k + 1)" >"$scratch/i32.mdl"
+for name in real f32 i32; do
+    "$MDLC" "$scratch/$name.mdl" -o "$scratch/$name.c" && quickly "$scratch/$name.c" "$scratch/$name" || fail "a scalar: $name"
+    for k in 3 0.7; do
+        [ $name$k = i320.7 ] || {
+            "$scratch/$name" --seed 2 --set k=$k --log json --save "$scratch/scalar.st" && "$scratch/$name" eval --load "$scratch/scalar.st" --part train --set k=$k --log json
+        } | grep -E '"event":"(step|eval)"' >"$scratch/$name.$k"
+    done
+done
+grep -q '"event":"eval".*"rows":1438,.*"only":3}' "$scratch/real.3" && same "an f32 of the run in an evaluation" "$scratch/real.3" "$scratch/f32.3"
+same "an i32 of the run in an evaluation" "$scratch/real.3" "$scratch/i32.3"
+grep -q '"event":"eval".*"rows":359,.*"only":0.7}' "$scratch/real.0.7" && same "an f32 of the run in an evaluation" "$scratch/real.0.7" "$scratch/f32.0.7"
 # A metric of few classes shares storage with what is computed beside it: in each step the accuracy
 # must be what it is in an evaluation of the same rows.
 cat >"$scratch/few.mdl" <<'END'
