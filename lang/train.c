@@ -136,15 +136,15 @@ static void loss_clause(Elab *e, Training *t, const Ast *clause) {
     }
 }
 
-/* The keys that a line of the log has beside its metrics. */
-static bool is_key(const char *name) {
-    static const char *const keys[] = {"event", "entry", "step", "epoch", "metrics"};
+/* Columns that the table of steps has beside loss and metrics, and keys of a line of the log. There
+ * metrics stand in `metrics`, but derived ones beside it. */
+static bool is_key(const char *name, bool derived) {
+    static const char *const keys[] = {"event", "entry", "step", "epoch"};
+    bool found = derived && str_eq(name, "metrics");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (str_eq(keys[i], name)) {
-            return true;
-        }
+        found = found || str_eq(keys[i], name);
     }
-    return false;
+    return found;
 }
 
 /* The most numbers that a metric of a tensor reports. */
@@ -158,7 +158,7 @@ static void metric_add(Elab *e, Training *t, const char *name, const Value *v, L
         }
     }
     Metric m = {name, v, loc, elab_ok(v) && derive_used(e, v->node)};
-    if (m.derived && is_key(name)) {
+    if (is_key(name, m.derived)) {
         elab_error(e, loc, 498, "'%s' is a word of the log of steps; give the metric another name",
                    name);
         return;
