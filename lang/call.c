@@ -150,9 +150,7 @@ static bool place_frame(Elab *e, Item *item, const Ast *call, const Instance *in
         return true;
     }
     if (!up || !up->path) {
-        elab_error(e, call->loc, 228,
-                   "layer '%s' owns parameters, so it can be called only in a layer "
-                   "or model",
+        elab_error(e, call->loc, 228, "layer '%s' can be called only in a layer or model",
                    item->name);
         return false;
     }
