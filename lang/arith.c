@@ -492,6 +492,16 @@ const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Valu
     return r;
 }
 
+/* Neither a number nor a tensor of what `name` needs. */
+static const Value *wrong_elem(Elab *e, Loc loc, const char *name, const char *needs,
+                               const Value *v) {
+    elab_error(e, loc, 346, "'%s' needs %s, found %s", name, needs, value_text(e->arena, v));
+    if (v->kind == V_TENSOR && elem_is_int(value_elem(v))) {
+        diag_hint(&e->c->diag, "f32(i) converts");
+    }
+    return &value_poison;
+}
+
 const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*number)(double),
                        const Value *a) {
     if (!elab_ok(a)) {
@@ -510,11 +520,7 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
     bool fits = a->kind == V_TENSOR &&
                 (elem_is_float(value_elem(a)) || (integers && elem_is_int(value_elem(a))));
     if (!fits) {
-        elab_error(e, loc, 346, "'%s' needs floats, found %s", name, value_text(e->arena, a));
-        if (a->kind == V_TENSOR && elem_is_int(value_elem(a))) {
-            diag_hint(&e->c->diag, "f32(i) converts");
-        }
-        return &value_poison;
+        return wrong_elem(e, loc, name, integers ? "floats or integers" : "floats", a);
     }
     a = op == OP_ABS ? arith_widened(e, loc, a) : a;
     return arith_node(e, loc, op, &a, 1);
@@ -534,12 +540,7 @@ const Value *arith_map2(Elab *e, Loc loc, const char *name, OpCode op,
     for (int i = 0; i < 2; i++) {
         bool floats = v[i]->kind == V_TENSOR && elem_is_float(value_elem(v[i]));
         if (!floats && !value_is_number(v[i])) {
-            elab_error(e, loc, 346, "'%s' needs floats, found %s", name,
-                       value_text(e->arena, v[i]));
-            if (v[i]->kind == V_TENSOR && elem_is_int(value_elem(v[i]))) {
-                diag_hint(&e->c->diag, "f32(i) converts");
-            }
-            return &value_poison;
+            return wrong_elem(e, loc, name, "floats", v[i]);
         }
     }
     Elem elem = arith_common(e, loc, a, b);
