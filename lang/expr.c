@@ -414,17 +414,21 @@ static const Value *eval_list(Elab *e, const Ast *ast) {
     return value_list(e->scratch, item, ast->nkid);
 }
 
+/* So that one more, or a few, still fit 64 bits. */
+#define INTEGERS_BELOW 9200000000000000000
+
 /* Kept in the tree. */
 static const Value *eval_number(Elab *e, const Ast *ast) {
     if (!(ast->flags & AST_INTEGER)) {
         return value_real(e->lasting, ast->number);
     }
-    if (ast->number >= 9.2e18) {
-        return elab_error(e, ast->loc, 357, "%s is too large for an integer; write %s.0", ast->text,
-                          ast->text);
-    }
     int64_t value = 0;
     for (const char *p = ast->text; *p >= '0' && *p <= '9'; p++) {
+        if (value > (INTEGERS_BELOW - 1 - (*p - '0')) / 10) {
+            return elab_error(e, ast->loc, 357,
+                              "%s is too large for an integer, which is below 9.2e18; write %s.0",
+                              ast->text, ast->text);
+        }
         value = 10 * value + (*p - '0');
     }
     return value_int(e->lasting, value);
