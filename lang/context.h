@@ -96,6 +96,7 @@ struct Frame {
     int draws;
     bool returned;
     const Value *result;
+    Loc result_loc; /* of the `return` that gave it */
 };
 
 /* `new`: a layer with its arguments, called later. */

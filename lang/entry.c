@@ -477,10 +477,10 @@ void entry_item(Elab *e, const Ast *ast) {
                       ast->name);
         } else if (r && r->kind == V_RECORD) {
             for (int i = 0; i < r->count; i++) {
-                result_out(e, r->field[i], r->item[i], ast->loc);
+                result_out(e, r->field[i], r->item[i], e->frame->result_loc);
             }
         } else if (r) {
-            result_out(e, "out", r, ast->loc);
+            result_out(e, "out", r, e->frame->result_loc);
         }
         if (!r && scope->write.count == 0 && scope->state.count == 0 && e->errors == 0) {
             elab_warn(e, ast->name_loc, 513, "entry '%s' returns nothing and assigns nothing",

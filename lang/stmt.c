@@ -454,6 +454,7 @@ static void return_statement(Elab *e, const Ast *ast) {
         e->frame->result = &value_poison;
     } else {
         e->frame->result = results(e, ast);
+        e->frame->result_loc = ast->loc;
     }
     e->frame->returned = true;
 }
