@@ -77,6 +77,13 @@ static Loc behind_last(const Parse *ps) {
     return loc;
 }
 
+/* A clause of a train, outside of its brackets? */
+static bool in_train_clause(const Parse *ps) {
+    const int n = ps->brackets.count;
+    return ps->head == T_CLAUSE && n > 0 && ps->brackets.at[n - 1].kind == '{' &&
+           ps->brackets.at[n - 1].head == T_TRAIN;
+}
+
 /* Slips that say more than what the grammar wants here. */
 static bool report_slip(Parse *ps, Expected expected) {
     Diag *diag = &ps->c->diag;
@@ -96,6 +103,8 @@ static bool report_slip(Parse *ps, Expected expected) {
         if (is_reserved(ps, ps->last.loc))
             diag_hint(diag, "'%.*s' is a reserved word and cannot be a name",
                       (int)ps->last.loc.len, ps->text + ps->last.loc.at);
+        else if (in_train_clause(ps))
+            diag_hint(diag, "a clause takes plain names: metric acc = ...");
         else
             diag_hint(diag, "write '==' to compare");
         return true;
