@@ -400,6 +400,22 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
     return known;
 }
 
+/* if: phases */
+/* Takes the words behind the first `from` bytes away where they stand before: entries share data
+ * sets, and names of scalars. */
+MD_COLD void md_list_once(md_text *list, size_t from) {
+    const size_t n = list->used - from;
+    const char *at = list->at;
+    while (at < list->at + from && (memcmp(at, list->at + from, n) != 0 || at[n] != ' ')) {
+        at++;
+    }
+    if (at < list->at + from) {
+        list->used = from;
+        list->at[from] = 0;
+    }
+}
+/* end: phases */
+
 /* Every name of --set, --data, --in, --out and of one train's --steps and --epochs must be one that
  * an entry of the run has. */
 MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *message) {
@@ -419,7 +435,13 @@ MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *me
         md_text names = md_text_make(buffer, sizeof buffer);
         const md_entry *e;
         for (int k = 0; (e = md_option_entry(o, m, k)) != NULL; k++) {
+            /* if: phases */
+            const size_t listed = names.used;
+            /* end: phases */
             known |= md_pair_known(m, e, option->name, pair, &names);
+            /* if: phases */
+            md_list_once(&names, listed);
+            /* end: phases */
         }
         if (!known) {
             const int scalar = names.used == 0 && strcmp(option->name, "--set") == 0;

@@ -113,7 +113,7 @@ cmp -s "$scratch/a" "$scratch/b" && fail "--set g.lr" "does nothing" || pass
 cp samples/data/diabetes.csv "$scratch/sick.csv"
 run --steps 2 --steps tune=1 --seed 7 --set lr=0.02 --data sick.f="$scratch/sick.csv" --save "$scratch/b" && same "--data SET.FILE" "$scratch/a" "$scratch/b"
 exits "--data of one set" 1 "none.csv" run --steps 2 --data sick.f="$scratch/none.csv"
-exits "--data of no set" 2 "no such name; there are: f digits f sick" run --steps 2 --data sack.f=x
+exits "--data of no set" 2 "no such name; there are: f digits f sick$" run --steps 2 --data sack.f=x
 exits "no such train" 2 "no such name; there are: d g tune" run --steps e=2
 exits "no number" 2 "whole number from 0 up" run --steps d=
 exits "turns of other lengths" 2 "'d' and 'g' take turns, but one is to make 2 updates and the other 3" run --steps d=2 --steps g=3
