@@ -173,6 +173,7 @@ void features_add(const Emit *e, NameList *features) {
         {"rings", has.rings},                         /* that an entry samples from */
         {"hypers", has.hypers},                       /* scalars of --set beside inputs */
         {"scalars", has.scalars},                     /* inputs, by --set */
+        {"settable", has.hypers || has.scalars},      /* any of both */
         {"halves", has.halves}, /* f16, bf16 of the model, not only of files */
         {"near", has.near},     /* matrices that are not written as a whole */
         {"fetches", has.fetches},

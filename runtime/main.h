@@ -231,9 +231,7 @@ MD_COLD int md_setup_scalars(md_run *r) {
         }
         if (!md_parse_value(text, &n) ||
             !md_put_number((char *)r->regions.memory.state + s->offset, s->dtype, n)) {
-            return md_fail(&r->message, MD_EXIT_USAGE,
-                           "--set %s=%s: not a value of %s; a finite number is", s->name, text,
-                           md_dtype_get(s->dtype)->name);
+            return md_stage_refused(r, s->name, text, s->dtype);
         }
     }
     return MD_EXIT_OK;

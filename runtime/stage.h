@@ -88,6 +88,18 @@ MD_COLD int md_stage_open(md_run *r, int index, const char *path) {
     return rc;
 }
 
+/* if: settable */
+/* A value of --set that is none. The language writes its types small. */
+MD_COLD int md_stage_refused(md_run *r, const char *name, const char *value, md_dtype type) {
+    char word[8] = "";
+    for (int i = 0; i < 7 && md_dtype_get(type)->name[i] != 0; i++) {
+        word[i] = (char)(md_dtype_get(type)->name[i] | ' '); /* digits have that bit */
+    }
+    return md_fail(&r->message, MD_EXIT_USAGE, "--set %s=%s: not a value of %s%s", name, value,
+                   word, md_is_float(type) ? "; a finite number is" : "");
+}
+/* end: settable */
+
 /* if: scalars */
 /* A scalar input from --set. */
 MD_COLD int md_stage_scalar(md_run *r, int index, const char *text) {
@@ -101,8 +113,7 @@ MD_COLD int md_stage_scalar(md_run *r, int index, const char *text) {
                        text, (long long)port->lo, (long long)port->hi);
     }
     if (!ok) {
-        return md_fail(&r->message, MD_EXIT_USAGE, "--set %s=%s: not a value of %s", port->name,
-                       text, md_dtype_get(port->dtype)->name);
+        return md_stage_refused(r, port->name, text, port->dtype);
     }
     return MD_EXIT_OK;
 }

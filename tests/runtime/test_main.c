@@ -276,7 +276,7 @@ static void test_predict(void **state) {
     assert_memory_equal(out, "\x93NUMPY", 6);
     /* refusals */
     refuses(2, "predict --load w.st --in x=x.npy --in k=k.npy --set gain=1e39",
-            "not a value of F32");
+            "not a value of f32");
     refuses(2, "weights --load w.st --out w=o.npy --out c=./o.npy",
             "--out o.npy and --out ./o.npy are one file");
     refuses(2, "weights --load w.st --out w=o.npy --save o.npy",
@@ -288,7 +288,7 @@ static void test_predict(void **state) {
     refuses(2, "predict --load w.st --in x=x.npy --in k=k.npy",
             "needs input 'gain', F32: --in gain=FILE.npy or --set");
     refuses(2, "predict --load w.st --in x=x.npy --in k=k.npy --set gain=two",
-            "not a value of F32");
+            "not a value of f32");
     refuses(2, "predict --in x=x.npy", "needs weights: --load FILE");
     refuses(1, "predict --load w.st --in x=k.npy --in k=k.npy --set gain=2",
             "shape [6]; input 'x' of 'predict' takes [2, 3]");
@@ -370,7 +370,7 @@ static void test_usage(void **state) {
     refuses(2, "fit --log xml", "--log takes text|json|none or csv=FILE, not ");
     refuses(2, "fit --set rate=3", "'fit' has no such name; there are: lr");
     refuses(2, "fit --set lr", "--set needs NAME=VALUE");
-    refuses(2, "fit --set lr=fast", "--set lr=fast: not a value of F32; a finite number is");
+    refuses(2, "fit --set lr=fast", "--set lr=fast: not a value of f32; a finite number is");
     refuses(2, "fit --data digits=x.csv", "there are: f rows");
     refuses(2, "fit --in x=x.npy", "'fit' has no such name");
     refuses(2, "fit --out x.npy", "--out makes no sense here");

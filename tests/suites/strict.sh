@@ -75,7 +75,7 @@ needs() { # FILE FUNCTIONS: of those that some models alone have a use for
     "$MDLC" "$1" -o "$scratch/needs.c" || fail "$1" "does not compile"
     found=
     for name in save_split slice_turned load_copies data_check_windows data_made data_constants short_ring \
-        setup_scalars stage_scalar setup_parts; do
+        setup_scalars stage_scalar setup_parts stage_refused; do
         grep -q "^MD_.*md_$name(" "$scratch/needs.c" && found="$found $name"
     done
     [ "$found" = "${2:+ $2}" ] && pass || fail "$1: parts of the runtime" "$found, not $2"
@@ -95,11 +95,11 @@ END
 grep -q '^MD_.*md_tile_run' "$scratch/needs.c" && { ! usual_sizes || ! grep -q md_team "$scratch/needs.c"; } && pass ||
     fail "a product for one thread" "has no product, or what teams of threads need"
 check "a product for one thread" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/needs.c"
-needs samples/chars.mdl "data_check_windows stage_scalar"
+needs samples/chars.mdl "data_check_windows stage_scalar stage_refused"
 needs samples/pytorch/gpt2.mdl "save_split slice_turned setup_parts"
-needs samples/dqn.mdl "load_copies short_ring stage_scalar setup_parts"
+needs samples/dqn.mdl "load_copies short_ring stage_scalar setup_parts stage_refused"
 needs tests/suites/data.mdl "data_check_windows data_made data_constants setup_parts"
-needs tests/suites/rings.mdl "data_made short_ring setup_scalars setup_parts"
+needs tests/suites/rings.mdl "data_made short_ring setup_scalars setup_parts stage_refused"
 
 # Two models in one file: an error that says the cure, which is one.
 for name in one two; do

@@ -256,7 +256,7 @@ static void options(void) {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         snprintf(words, sizeof words, "fit --data table=@good.csv --save @keep.st --set lr=%s",
                  values[i]);
-        line("set", words, 2, "not a value of F32");
+        line("set", words, 2, "not a value of f32");
     }
     static const struct {
         const char *words;
@@ -269,7 +269,7 @@ static void options(void) {
         {"fit --threads 0", "--threads needs a whole number"},
         {"fit --load=", "--load needs a value"},
         {"echo --load @good.st --in x=@x.npy --in k=@k.npy --in m=@m.npy --set gain=nan",
-         "not a value of F32"},
+         "not a value of f32"},
         {"echo --load @good.st --in x=@x.npy --in k=@k.npy --in m=@m.npy --set gain=1 --out "
          "s=@s.npy --save @s.npy",
          "are one file"},
