@@ -11,7 +11,7 @@
 #include "passes/schedule/schedule.h"
 
 enum {
-    MIDDLE = 1 << 18, /* multiply-adds of a task */
+    MIDDLE = 1 << 16, /* multiply-adds of a task */
     MANY = 12,        /* products */
     BLOCKS = 4,       /* that others have too */
     LOOPS = 4         /* on threads */
