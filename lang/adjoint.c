@@ -41,9 +41,8 @@ static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
     return arith_spread(e, w, like->span, like->nspan, like->rank, like->dim);
 }
 
-/* The cotangents that an adjoint returned, by the names of the arguments, which stand in `inner`: one
- * for each float tensor, number which[i] of the arguments, in cot[i]. What is known when compiling
- * has none. */
+/* The cotangents that an adjoint returned, by the names of the arguments, which stand in `inner`:
+ * that of the float tensor name[i] in cot[i]. What is known when compiling has none. */
 static bool cotangents(Elab *e, const Item *item, const Value *g, const Scope *inner,
                        const char *const *name, int nfloat, const Value **cot) {
     int found = 0;
