@@ -124,22 +124,34 @@ static int call_teams(const Program *p, const ProgramEntry *entry) {
     return count;
 }
 
-int api_timed_calls(const Program *p) {
-    int count = 0, most = 0;
-    for (int i = 0; i < p->entry.count; i++) {
-        const int teams = call_teams(p, p->entry.at[i]);
-        count += teams > 0;
+static const TimedCalls *timed_calls(const Emit *e) {
+    int most = 0;
+    for (int i = 0; i < e->p->entry.count && !e->timed->known; i++) {
+        const int teams = call_teams(e->p, e->p->entry.at[i]);
         most = teams > most ? teams : most;
+        if (teams > 0) {
+            VEC_PUSH(e->arena, &e->timed->entry, e->p->entry.at[i]);
+        }
     }
-    return most >= CALLS_TIMED_TEAMS ? count : 0;
+    if (!e->timed->known && most < CALLS_TIMED_TEAMS) {
+        e->timed->entry.count = 0;
+    }
+    e->timed->known = true;
+    return e->timed;
 }
 
-int api_timed_call(const Program *p, const ProgramEntry *entry) {
-    int before = 0;
-    for (int i = 0; p->entry.at[i] != entry; i++) {
-        before += call_teams(p, p->entry.at[i]) > 0;
+int api_timed_calls(const Emit *e) {
+    return timed_calls(e)->entry.count;
+}
+
+int api_timed_call(const Emit *e, const ProgramEntry *entry) {
+    const TimedCalls *timed = timed_calls(e);
+    for (int i = 0; i < timed->entry.count; i++) {
+        if (timed->entry.at[i] == entry) {
+            return i;
+        }
     }
-    return api_timed_calls(p) > 0 && call_teams(p, entry) > 0 ? before : -1;
+    return -1;
 }
 
 const char *api_in_type(const Emit *e, const ProgramEntry *entry) {
@@ -433,8 +445,8 @@ void api_print(const Emit *e, Text *out) {
     } else if (api_has_team(e->p)) {
         text_add(out, "    md_pace pace;\n");
     }
-    if (api_timed_calls(e->p) > 0) {
-        text_printf(out, "    md_calls calls[%d];\n", api_timed_calls(e->p));
+    if (api_timed_calls(e) > 0) {
+        text_printf(out, "    md_calls calls[%d];\n", api_timed_calls(e));
     }
     trace_member(e, out);
     profile_member(e, out);

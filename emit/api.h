@@ -32,8 +32,8 @@ bool api_has_team(const Program *p);
  * such loops, where one of them has CALLS_TIMED_TEAMS: it may wait long for cores that are far from
  * each other. */
 enum { CALLS_TIMED_TEAMS = 6 };
-int api_timed_calls(const Program *p);
-int api_timed_call(const Program *p, const ProgramEntry *entry); /* which; -1: none of them */
+int api_timed_calls(const Emit *e);
+int api_timed_call(const Emit *e, const ProgramEntry *entry); /* which; -1: none of them */
 int64_t api_host_bytes(const Program *p); /* what the host mirrors of a device's io */
 /* The type that *_out of an entry has; of an evaluation that of its sums. */
 const char *api_in_type(const Emit *e, const ProgramEntry *entry);

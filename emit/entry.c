@@ -183,7 +183,7 @@ void entry_function(const Emit *model, const Printer *printer, const ProgramEntr
     sections_frame(&names, out);
     guard_open(entry, out);
     trace_open(e, entry, out);
-    const int timed = api_timed_call(e->p, entry);
+    const int timed = api_timed_call(e, entry);
     if (timed >= 0) {
         text_printf(out, "    md_calls_begin(&m->pace, &m->calls[%d], md_clock());\n", timed);
     }

@@ -205,7 +205,7 @@ static void print_bind(const Emit *e, const Printer *printer, Text *out) {
     } else if (api_has_team(e->p)) {
         text_add(out, "    memset(&m->pace, 0, sizeof m->pace);\n");
     }
-    if (api_timed_calls(e->p) > 0) {
+    if (api_timed_calls(e) > 0) {
         text_add(out, "    memset(m->calls, 0, sizeof m->calls);\n");
     }
     if (trace_notes(e) > 0) {

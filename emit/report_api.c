@@ -290,7 +290,7 @@ static void print_instance(const Emit *e, Text *out) {
     } else if (api_has_team(e->p)) {
         VEC_PUSH(e->arena, &field, "md_pace pace");
     }
-    const int timed = api_timed_calls(e->p);
+    const int timed = api_timed_calls(e);
     if (timed > 0) {
         VEC_PUSH(e->arena, &field, str_printf(e->arena, "md_calls calls[%d]", timed));
     }
@@ -318,7 +318,7 @@ static void print_structs(const Emit *e, Text *out) {
         text_add(out, ",\n   ");
         c_struct(out, "md_pace", pace_fields);
     }
-    if (api_timed_calls(e->p) > 0) {
+    if (api_timed_calls(e) > 0) {
         text_add(out, ",\n   ");
         c_struct(out, "md_calls", calls_fields);
     }

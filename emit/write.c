@@ -7,6 +7,7 @@
 Emit emit_open(Compile *c, const Program *p, const Source *source) {
     Emit e = {.c = c, .p = p, .source = source, .arena = p->arena, .prefix = p->prefix};
     e.features = ARENA_NEW(p->arena, NameList);
+    e.timed = ARENA_NEW(p->arena, TimedCalls);
     char *upper = str_dup(e.arena, p->prefix);
     for (char *s = upper; *s != 0; s++) {
         *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);

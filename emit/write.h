@@ -12,6 +12,12 @@ typedef struct {
     int count, column;
 } NumberTable;
 
+/* Entries whose calls are timed on several threads and on one (api.h), once they are asked for. */
+typedef struct {
+    bool known;
+    VEC(const ProgramEntry *) entry;
+} TimedCalls;
+
 /* What the parts of one emitted file share. */
 typedef struct {
     Compile *c;
@@ -20,6 +26,7 @@ typedef struct {
     Arena *arena;
     const char *prefix, *upper; /* net, NET */
     NameList *features;         /* of the program, once they are asked for (features.h) */
+    TimedCalls *timed;
     bool sections;              /* long lists of steps are functions of their own (locals.h) */
     NumberTable *table;         /* of the section at hand; NULL: numbers are written out */
 } Emit;

@@ -280,15 +280,14 @@ static void known_add(Across *x, const Expr *e, const Expr *load) {
     VEC_PUSH(x->b->scratch, &x->known, known);
 }
 
-/* Additions that computing `e` takes, of what is not known. */
-static int64_t cost_beyond(const Across *x, const Expr *e, bool *seen) {
-    if (seen[e->id] || known_load(x, e)) {
+/* Additions that computing `e` takes, of what is not known, as far as they matter. */
+static int64_t cost_beyond(const Across *x, const Expr *e) {
+    if (known_load(x, e)) {
         return 0;
     }
-    seen[e->id] = true;
     int64_t cost = e->kind == EXPR_MAP ? op_info[e->op].cost : 0;
-    for (int i = 0; i < e->nkid; i++) {
-        cost += cost_beyond(x, e->kid[i], seen);
+    for (int i = 0; i < e->nkid && cost < ACROSS_DEAR; i++) {
+        cost += cost_beyond(x, e->kid[i]);
     }
     return cost;
 }
@@ -300,9 +299,8 @@ static void dear_values(const Across *x, const Expr *e, bool *seen, ExprList *de
     }
     seen[e->id] = true;
     const bool one = (e->axes & ~x->rows) == 0 && e->axes >> x->last & 1;
-    bool *visited = ARENA_ARRAY(x->b->scratch, bool, x->b->nbound);
     if (one && e->kind == EXPR_MAP && !e->term && elem_is_float(e->elem) &&
-        cost_beyond(x, e, visited) >= ACROSS_DEAR) {
+        cost_beyond(x, e) >= ACROSS_DEAR) {
         VEC_PUSH(x->b->scratch, dear, e);
         return;
     }
