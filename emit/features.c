@@ -184,9 +184,9 @@ void features_add(const Emit *e, NameList *features) {
         {"partial", has.rings || host_has_scaled(e->p)}, /* batches that give no update */
         {"huge", has_huge(e->p)},                        /* pages */
         {"limits", api_has_limits(e->p)},                /* loops that may meet their maximum */
-        {"passes", host_has_passes(e->p)},    /* entries of phases, rows of a ring as data */
+        {"passes", host_has_passes(e->p)}, /* entries of phases, rows of a ring as data */
         {"calls", api_timed_calls(e) > 0}, /* that are timed on one thread too */
-        {"scaled", host_has_scaled(e->p)},    /* losses, whose updates may be left out */
+        {"scaled", host_has_scaled(e->p)}, /* losses, whose updates may be left out */
         {"spans", e->p->phase.count > 0 && e->p->slot.count > 0}, /* memory that goes by phases */
         {"canary", e->c->opt.canary},
         {"profile", e->c->opt.profile},

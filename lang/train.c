@@ -85,9 +85,9 @@ static const Ast *only_argument(Elab *e, const Ast *clause) {
     return args->kid[0];
 }
 
-/* `v`, what `expr` is worth, as a scalar; `or`: what else it may be. */
+/* `v`, what `expr` is worth, as a scalar; `besides`: what else it may be. */
 static const Value *train_number(Elab *e, const Ast *expr, const Value *v, const char *what,
-                                 const char *or) {
+                                 const char *besides) {
     if (!elab_ok(v)) {
         return v;
     }
@@ -95,7 +95,7 @@ static const Value *train_number(Elab *e, const Ast *expr, const Value *v, const
         return arith_lift(e, expr->loc, value_real(e->scratch, value_number(v)));
     }
     if (v->kind != V_TENSOR || v->rank > 0 || !elem_is_float(value_elem(v))) {
-        elab_error(e, expr->loc, 517, "%s must be a float scalar%s, found %s", what, or,
+        elab_error(e, expr->loc, 517, "%s must be a float scalar%s, found %s", what, besides,
                    value_text(e->arena, v));
         if (v->kind == V_TENSOR && v->rank > 0) {
             diag_hint(&e->c->diag, "mean(...) or sum(...) makes it one number");
@@ -230,8 +230,7 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
             !has_batch(t, v)) {
             metric_elements(e, t, arg->name, v, arg->loc);
         } else {
-            v = train_number(e, arg->kid[0], v, "a metric",
-                             " or a float tensor without the batch");
+            v = train_number(e, arg->kid[0], v, "a metric", " or a float tensor without the batch");
             metric_add(e, t, arg->name, v, arg->loc);
         }
         if (!scope_find_here(e->scope, arg->name)) {
