@@ -65,7 +65,7 @@ static bool cell_number(const md_csv *csv, md_number *n) {
 }
 
 static bool number_whole(md_number n) {
-    return n.is_int || (fabs(n.f) < 9e15 && floor(n.f) == n.f);
+    return n.is_int == 1 || (n.is_int == 0 && fabs(n.f) < 9e15 && floor(n.f) == n.f);
 }
 
 static void label_see(bool *seen, md_number n) {

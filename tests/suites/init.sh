@@ -227,6 +227,9 @@ refused "a header that no program knows" 1 "the first line is no row of numbers"
 head -c 128 samples/data/chars.txt >short.txt
 refused "a short text" 1 "short.txt: 128 bytes; the template needs at least 129" --data short.txt -o made.mdl
 refused "no classes" 1 "column 11 'target' holds integers from 25 to 346; classes are integers" classifier --data samples/data/diabetes.csv -o made.mdl
+printf '7,1\n8,.5\n9,2\n1,0\n2,1\n3,2\n4,0\n5,1\n6,2\n' >t.csv
+refused "labels with a fraction" 1 "column 2 holds numbers from 0 to 2; classes are integers" classifier --data t.csv -o made.mdl
+"$MDLC" init --data t.csv -o number.mdl >said 2>&1 && grep -q "column 2 is taken for a number" said && pass || fail "a number with a fraction" "$(cat said)"
 printf 'a,b,b,y\n1,2,3,4\n5,6,7,8\n' >t.csv
 refused "no such column" 2 "t.csv: there is no column 'c'; the columns are 1 'a', 2 'b', 3 'b', 4 'y'" --data t.csv --target c -o made.mdl
 refused "column 0" 2 "there is no column '0'" --data t.csv --target 0 -o made.mdl
